@@ -1,8 +1,9 @@
-//! Booleans: any beginning of true, yes, false and no, on, off, 1 and 0, in either case, and Unicode's white space around them.
+//! Booleans: any prefix of true, yes, false and no; on, off, 1 and 0; in either case, and with Unicode white
+//! space around them.
 
 use super::{Bytes, Sink};
 
-/// Up to five letters in a word, as many as there are in the highest byte.
+/// Packs up to five letters into a word, with their number in the highest byte.
 const fn word(letters: &[u8]) -> u64 {
     let (mut word, mut i) = ((letters.len() as u64) << 56, 0);
     while i < letters.len() {
@@ -12,7 +13,7 @@ const fn word(letters: &[u8]) -> u64 {
     word
 }
 
-/// The boolean that a text says.
+/// Reads a text as a boolean.
 #[inline(always)]
 pub fn read_boolean<B: Bytes>(text: B) -> Option<bool> {
     let (mut from, mut to) = (0, text.len());
@@ -55,14 +56,14 @@ pub fn read_boolean<B: Bytes>(text: B) -> Option<bool> {
     (is_true || is_false).then_some(is_true)
 }
 
-/// Writes a boolean.
+/// Writes a boolean as `true` or `false`.
 #[inline(always)]
 pub fn write_boolean<S: Sink>(value: bool, sink: &mut S) {
     let (letters, count) = if value { (const { word(b"true") }, 4) } else { (const { word(b"false") }, 5) };
     sink.put_all(letters, count);
 }
 
-/// Whether a character of two or three bytes, the first in the lowest byte, is white space.
+/// Returns whether a character of two or three bytes, the first in the lowest byte, is white space.
 #[inline(always)]
 fn is_wide_space(bytes: u32) -> bool {
     match bytes {
@@ -75,7 +76,7 @@ fn is_wide_space(bytes: u32) -> bool {
     }
 }
 
-/// How many bytes the white space has that is at a place; none where it is something else.
+/// Returns the length in bytes of the white space at a position; 0 if there is another character.
 #[inline(always)]
 fn space_at<B: Bytes>(text: B, at: u64, to: u64) -> u64 {
     let first = text.at(at);
@@ -91,7 +92,7 @@ fn space_at<B: Bytes>(text: B, at: u64, to: u64) -> u64 {
     if is_wide_space(bytes) { len } else { 0 }
 }
 
-/// How many bytes the white space has that ends before a place; none where it is something else.
+/// Returns the length in bytes of the white space that ends before a position; 0 if another character does.
 #[inline(always)]
 fn space_before<B: Bytes>(text: B, from: u64, to: u64) -> u64 {
     let last = text.at(to - 1);
@@ -101,7 +102,7 @@ fn space_before<B: Bytes>(text: B, from: u64, to: u64) -> u64 {
     if last < 0x80 {
         return 0;
     }
-    // Text is UTF-8: no character ends in another.
+    // Text is UTF-8, so no character ends inside another.
     let two = if to - from >= 2 { space_at(text, to - 2, to) } else { 0 };
     if two == 2 {
         return 2;

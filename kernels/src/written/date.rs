@@ -1,7 +1,7 @@
 //! Days as text: Date32 and Date64.
 //!
-//! The one idea: the form that everybody writes is tried first, in two words; what else arrow-cast takes for a date is read from a mask
-//! of which bytes are digits, as it does, so that what it lets pass passes here.
+//! The one idea: the usual form is tried first, in two words. All other forms are read from a mask of the
+//! bytes that are digits, which is how arrow-cast reads them, so both accept the same texts.
 
 use super::calendar::{self, DAY, ERA, day_and_second, days_of};
 use super::digits::{ZEROS, digit, pairs};
@@ -10,22 +10,22 @@ use super::pieces::{Part, byte, no_digits, push, signed};
 use super::unit::Unit;
 use super::{Bytes, Said, Sink};
 
-/// What Date64 counts in a day.
+/// The number of milliseconds in a day, the unit of Date64.
 const MILLISECONDS: i64 = DAY * 1000;
 
-/// A text as a Date32: whitespace around does not matter, and of an instant the day is UTC's.
+/// Reads a text as a Date32. Whitespace around it is ignored; an instant gives its day in UTC.
 #[inline(always)]
 pub fn read_date32(text: impl Bytes) -> Said<i32> {
     read_date(text, false).map(|days| days as i32)
 }
 
-/// A text as a Date64: whitespace around does, and of an instant all is taken, to the millisecond.
+/// Reads a text as a Date64. Whitespace around it is not ignored; an instant counts to the millisecond.
 #[inline(always)]
 pub fn read_date64(text: impl Bytes) -> Said<i64> {
     read_date(text, true)
 }
 
-/// A text as a Date64, or else as a Date32.
+/// Reads a text as a Date64 if `is_64`, otherwise as a Date32.
 #[inline(always)]
 pub fn read_date(text: impl Bytes, is_64: bool) -> Said<i64> {
     if text.len() == 10
@@ -36,7 +36,7 @@ pub fn read_date(text: impl Bytes, is_64: bool) -> Said<i64> {
     unusual(text, is_64)
 }
 
-/// Likewise, of what is not in the form that everybody writes: on a CPU, out of the way of what is.
+/// Reads a text that is not in the usual form. On a CPU, this code is kept apart from that of the usual form.
 #[cfg_attr(any(target_arch = "nvptx64", target_arch = "amdgpu"), inline(always))]
 #[cfg_attr(not(any(target_arch = "nvptx64", target_arch = "amdgpu")), inline(never), cold)]
 fn unusual(text: impl Bytes, is_64: bool) -> Said<i64> {
@@ -54,7 +54,7 @@ fn unusual(text: impl Bytes, is_64: bool) -> Said<i64> {
     }
 }
 
-/// Likewise, whitespace counting.
+/// Reads a text that is not in the usual form, without ignoring whitespace.
 #[inline(always)]
 fn date(text: impl Bytes, is_64: bool) -> Said<i64> {
     let len = text.len();
@@ -80,15 +80,17 @@ fn date(text: impl Bytes, is_64: bool) -> Said<i64> {
     })
 }
 
-/// Eight to ten bytes: `20200131`, or year, month and day with hyphens, where the latter two may be of one digit.
+/// Reads eight to ten bytes: `20200131`, or year, month and day with hyphens, where the latter two may have
+/// one digit.
 ///
-/// arrow-cast looks at which of ten bytes are digits; one behind a day of a single digit that is none passes for none being there.
+/// arrow-cast looks at which of ten bytes are digits. A byte after a day of one digit is ignored if it is not
+/// a digit.
 #[inline(always)]
 fn short(text: impl Bytes) -> Option<i32> {
     const HYPHEN: u32 = (b'-' ^ b'0') as u32;
     let len = text.len();
     let digits = text.eight(0) ^ ZEROS;
-    // Byte `i` to bit `i`.
+    // Moves the flag of byte `i` to bit `i`.
     let mask = (!no_digits(digits) >> 7 & 0x0101_0101_0101_0101).wrapping_mul(0x0102_0408_1020_4080) >> 56;
     let (ninth, tenth) = (
         if len > 8 { digit(text.at(8)) } else { u32::MAX },
@@ -117,7 +119,7 @@ fn short(text: impl Bytes) -> Option<i32> {
     days_of(year, month, day)
 }
 
-/// A sign, a year of four digits or more, a month and a day: any that a Date32 holds.
+/// Reads a sign, a year of four digits or more, a month and a day: any date that a Date32 can hold.
 #[inline(always)]
 fn extended(text: impl Bytes) -> Option<i32> {
     let (len, mut at) = (text.len(), 1);
@@ -143,8 +145,8 @@ fn extended(text: impl Bytes) -> Option<i32> {
     (days as i32 as i64 == days).then_some(days as i32)
 }
 
-/// Digits, perhaps with a plus, up to a hyphen or the end; and where that is. What is far too much for a month or a day is some number
-/// that is.
+/// Reads digits, perhaps after a plus, up to a hyphen or the end, and returns the position of that, too. A
+/// number that is too large for a month or a day is returned as some number that is too large.
 #[inline(always)]
 fn field(text: impl Bytes, mut at: u64) -> Option<(u32, u64)> {
     let (len, mut number, mut any) = (text.len(), 0, false);
@@ -163,7 +165,7 @@ fn field(text: impl Bytes, mut at: u64) -> Option<(u32, u64)> {
     any.then_some((number, at))
 }
 
-/// Writes a Date32, if chrono has a date for it.
+/// Writes a Date32, and returns whether chrono has a date for it.
 #[inline(always)]
 pub fn write_date32<S: Sink>(days: i32, sink: &mut S) -> bool {
     let fits = calendar::holds(i64::from(days) * DAY);
@@ -173,7 +175,7 @@ pub fn write_date32<S: Sink>(days: i32, sink: &mut S) -> bool {
     fits
 }
 
-/// Writes a Date64, which is an instant without a zone, if chrono has a date for it.
+/// Writes a Date64, which is an instant without a zone, and returns whether chrono has a date for it.
 #[inline(always)]
 pub fn write_date64<S: Sink>(milliseconds: i64, sink: &mut S) -> bool {
     let (seconds, nanoseconds) = Unit::MILLISECOND.split(milliseconds);

@@ -1,7 +1,8 @@
 //! Decimals: a sign, digits with a point among them, an exponent, and ASCII white space around it all.
 //!
-//! The one idea: a number that is too large is never made. Digits are taken as long as the magnitude has fewer than the precision
-//! allows, and whatever would make it longer is an answer: it does not fit. So nothing overflows, whatever the width.
+//! The one idea: a number that is too large is never computed. Digits are appended as long as the magnitude
+//! has fewer digits than the precision allows; if another one is left, the decimal does not fit. So nothing
+//! overflows, whatever the width.
 
 use super::digits::{Digits, EIGHT, ZEROS, count_of_digits, digit, eight, eight_of_number};
 use super::plain::{Plain, plain};
@@ -9,32 +10,32 @@ use super::{Backwards, Bytes, Sink};
 use crate::function::U256;
 use crate::target::HOST;
 
-/// What decimals of a type are.
+/// The limits of a decimal type.
 #[derive(Clone, Copy, Debug)]
 pub struct Form<M> {
-    /// Digits behind the point.
+    /// The number of digits after the point.
     pub scale: i32,
-    /// The power of ten with as many digits as the type has: what has more digits than the type is no less.
+    /// The least magnitude with as many digits as the type allows, to which no digit can be appended.
     pub tenth: M,
-    /// The greatest magnitude.
+    /// The greatest magnitude of the type.
     pub greatest: M,
 }
 
-/// What digits say, up to the first byte that is none.
+/// The result of a scan of digits, up to the first other byte.
 enum Scanned<M> {
     Number(M),
-    /// An exponent follows its `e`, which is here.
+    /// An exponent follows; this is the position of its `e`.
     Exponent(u64),
     Not,
 }
 
-/// Larger exponents, which leave nothing of any number or are too much for all, are the same.
+/// Larger exponents have the same effect: they reduce any number to nothing, or make it too large.
 const LARGEST_EXPONENT: i64 = 100_000_000_000_000_000;
 
-/// Whether a text's decimal is negative, and its magnitude, rounded half away from zero.
+/// Reads a text as a decimal: whether it is negative, and its magnitude, rounded half away from zero.
 #[inline(always)]
 pub fn read_decimal<B: Bytes, M: Digits>(text: B, form: Form<M>) -> Option<(bool, M)> {
-    // The widest ones leave no registers for it.
+    // The widest decimals leave no registers for this method.
     if M::BITS <= 128
         && let Some(Plain { negative, digits, behind }) = plain::<true>(text)
         && i64::from(form.scale) >= i64::from(behind)
@@ -60,7 +61,7 @@ pub fn read_decimal<B: Bytes, M: Digits>(text: B, form: Form<M>) -> Option<(bool
     let negative = first == b'-';
     from += u64::from(negative || first == b'+');
     let mut scale = i64::from(form.scale);
-    // Once more where an exponent has moved the point.
+    // Repeats the scan if an exponent has moved the point.
     loop {
         match scan(text, from, end, scale, form) {
             Scanned::Number(magnitude) => return Some((negative, magnitude)),
@@ -75,7 +76,8 @@ pub fn read_decimal<B: Bytes, M: Digits>(text: B, form: Form<M>) -> Option<(bool
 
 #[inline(always)]
 fn scan<B: Bytes, M: Digits>(text: B, from: u64, end: u64, scale: i64, form: Form<M>) -> Scanned<M> {
-    // How many digits before the point count, and behind it; where even the first is worth less than a tenth, none rounds up.
+    // `kept` is the number of digits that still count: first before the point, then after it. If even the
+    // first digit is worth less than a tenth, none rounds up.
     let (mut kept, mut rounds) = (i64::MAX, true);
     if scale < 0 {
         let mut at = from;
@@ -123,7 +125,7 @@ fn scan<B: Bytes, M: Digits>(text: B, from: u64, end: u64, scale: i64, form: For
     Scanned::Number(magnitude)
 }
 
-/// The magnitude with zeros behind it; `None` where the type has not so many digits.
+/// Appends zeros to the magnitude; `None` if the type does not have enough digits.
 #[inline(always)]
 fn scaled_up<M: Digits>(mut magnitude: M, mut missing: i64, form: Form<M>) -> Option<M> {
     while missing > 0 && magnitude != M::ZERO {
@@ -135,7 +137,7 @@ fn scaled_up<M: Digits>(mut magnitude: M, mut missing: i64, form: Form<M>) -> Op
     Some(magnitude)
 }
 
-/// The number behind an `e`.
+/// Reads the number after an `e`.
 #[inline(always)]
 fn exponent<B: Bytes>(text: B, mut at: u64, end: u64) -> Option<i64> {
     if at == end {
@@ -161,14 +163,15 @@ fn exponent<B: Bytes>(text: B, mut at: u64, end: u64) -> Option<i64> {
     Some(if negative { -value } else { value })
 }
 
-/// Digits, and so of the scale, up to which a decimal is written from registers: with its point it has sixteen characters.
+/// The number of digits, and the scale, up to which a decimal is written from registers: with its point it
+/// has sixteen characters.
 const FEW: u32 = 15;
 
-/// Writes a decimal of eight digits at most.
+/// Writes a decimal of at most eight digits.
 #[inline(always)]
 fn write_eight<S: Sink>(negative: bool, magnitude: u32, scale: u32, sink: &mut S) {
     let digits = eight(magnitude);
-    // At least one, before the point.
+    // Writes at least one digit before the point.
     let count = (8 - digits.trailing_zeros() / 8).max(scale + 1);
     let text = (digits | ZEROS) >> (64 - 8 * count);
     if negative {
@@ -182,7 +185,7 @@ fn write_eight<S: Sink>(negative: bool, magnitude: u32, scale: u32, sink: &mut S
     }
 }
 
-/// Writes a decimal of few digits, which are moved into place all at once.
+/// Writes a decimal of at most [`FEW`] digits, which are moved into position all at once.
 #[inline(always)]
 fn write_few<S: Sink>(negative: bool, magnitude: u64, scale: u32, sink: &mut S) {
     let (high, low) = magnitude.split_eight();
@@ -205,11 +208,11 @@ fn write_few<S: Sink>(negative: bool, magnitude: u64, scale: u32, sink: &mut S) 
     sink.put_some(whole | u128::from(b'.') << point | text >> point << point << 8, digits + 1);
 }
 
-/// Writes a decimal: of many digits, from the last one to its sign.
+/// Writes a decimal; one of many digits is written from the last digit to its sign.
 #[inline(always)]
 pub fn write_decimal<S: Sink + Backwards, M: Digits>(negative: bool, magnitude: M, scale: i32, sink: &mut S) {
     let low = magnitude.to_wide().low as u64;
-    // Wider ones are of more digits. AMD's scalar registers would be too few.
+    // Wider decimals usually have more digits, and AMD's scalar registers would not suffice.
     if HOST && M::BITS == 64 && low < 10u64.pow(FEW) && (0..FEW as i32).contains(&scale) {
         if low < EIGHT && scale < 8 {
             return write_eight(negative, low as u32, scale as u32, sink);

@@ -1,27 +1,27 @@
-//! Digits: one by one, and eight at a time, in one word whose lowest byte is the first.
+//! Decimal digits: single ones, and eight at a time, in one word whose lowest byte is the first digit.
 
 use crate::function::U256;
 use crate::function::integer::Magnitude;
 
-/// 10^8: what eight digits count up to.
+/// 10^8: the number of values of eight digits.
 pub const EIGHT: u64 = 100_000_000;
 
-/// `'0'` in every byte.
+/// A word with `'0'` in every byte.
 pub(super) const ZEROS: u64 = 0x3030_3030_3030_3030;
 
-/// The value of a digit; 10 and more where it is none.
+/// Returns the value of a digit; 10 or more if the byte is not a digit.
 #[inline(always)]
 pub(super) fn digit(byte: u8) -> u32 {
     u32::from(byte.wrapping_sub(b'0'))
 }
 
-/// Of digits' values: in each byte, that digit and the next as a number.
+/// Combines digit values: each byte of the result has that digit and the next as a number.
 #[inline(always)]
 pub(super) fn pairs(digits: u64) -> u64 {
     digits.wrapping_mul(10).wrapping_add(digits >> 8)
 }
 
-/// Eight digits' values as a number.
+/// Returns the number that the values of eight digits give.
 #[inline(always)]
 pub(super) fn number(digits: u64) -> u32 {
     let pairs = pairs(digits) & 0x00ff_00ff_00ff_00ff;
@@ -29,16 +29,16 @@ pub(super) fn number(digits: u64) -> u32 {
     fours.wrapping_mul(10_000).wrapping_add(fours >> 32) as u32
 }
 
-/// The number that eight digits say; `None` where a byte is no digit.
+/// Returns the number that eight digits give; `None` if a byte is not a digit.
 #[inline(always)]
 pub fn number_of_eight(text: u64) -> Option<u32> {
     let high = 0xf0f0_f0f0_f0f0_f0f0;
-    // A digit's upper half is 3, and stays so where 6 is added.
+    // The upper half of a digit is 3, and remains 3 if 6 is added.
     let all = (text & high | (text.wrapping_add(0x0606_0606_0606_0606) & high) >> 4) == 0x3333_3333_3333_3333;
     all.then(|| number(text & 0x0f0f_0f0f_0f0f_0f0f))
 }
 
-/// The values of the eight digits of a number below [`EIGHT`], the first lowest.
+/// Returns the values of the eight digits of a number below [`EIGHT`], the first in the lowest byte.
 #[inline(always)]
 pub(super) const fn eight(number: u32) -> u64 {
     let high = number / 10_000;
@@ -50,13 +50,13 @@ pub(super) const fn eight(number: u32) -> u64 {
     tens | (twos - 10 * tens) << 8
 }
 
-/// The eight digits of a number below [`EIGHT`], zeros in front.
+/// Returns the eight digits of a number below [`EIGHT`], with leading zeros.
 #[inline(always)]
 pub const fn eight_of_number(number: u32) -> u64 {
     eight(number) | ZEROS
 }
 
-/// How many digits a number below [`EIGHT`] has, at least one.
+/// Returns how many digits a number below [`EIGHT`] has; at least one.
 #[inline(always)]
 pub const fn count_of_digits(number: u32) -> u32 {
     1 + (number > 9) as u32
@@ -70,11 +70,11 @@ pub const fn count_of_digits(number: u32) -> u32 {
 
 /// A number that is read and written digit by digit.
 pub trait Digits: Magnitude {
-    /// 1
+    /// The number 1 in this type.
     const ONE: Self;
-    /// `self * 10 + digit`, modulo the width.
+    /// Returns `self * 10 + digit`, modulo the width.
     fn push(self, digit: u64) -> Self;
-    /// Without its last eight digits, and these.
+    /// Splits off the last eight digits: returns the number without them, and these digits.
     fn split_eight(self) -> (Self, u32);
 }
 
@@ -131,7 +131,8 @@ impl Digits for U256 {
     }
 }
 
-/// A step of long division by [`EIGHT`]: the quotient and what is left of `left:word`, by halves, because no machine divides more.
+/// Makes a step of long division by [`EIGHT`]: returns the quotient and the remainder of `left:word`. It
+/// works by halves, because no machine divides wider numbers.
 #[inline(always)]
 fn split_word(word: u64, left: u32) -> (u64, u32) {
     let high = (left as u64) << 32 | word >> 32;

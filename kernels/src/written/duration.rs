@@ -1,13 +1,15 @@
-//! Durations as text: `PT1.5S`, as chrono writes them. arrow-cast reads none.
+//! Durations as text: `PT1.5S`, as chrono writes them. arrow-cast reads no durations.
 //!
-//! The one idea: only the sign and the magnitude count, and a fraction ends with the last digit that is not 0.
+//! The one idea: only the sign and the magnitude count, and a fraction ends with the last digit that is not
+//! 0.
 
 use super::Sink;
 use super::digits::eight;
 use super::figures::{put_fraction, put_number, word};
 use super::unit::Unit;
 
-/// Writes a duration in a unit. Always true: for what is too long for chrono, arrow-cast has a word.
+/// Writes a duration in a unit, and returns true: even for a duration that is too long for chrono, arrow-cast
+/// has a text.
 #[inline(always)]
 pub fn write_duration<S: Sink>(value: i64, unit: Unit, sink: &mut S) -> bool {
     let magnitude = value.unsigned_abs();

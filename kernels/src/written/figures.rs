@@ -1,25 +1,27 @@
 //! Numbers as digits, eight at a time.
 //!
-//! The one idea: digits are made in a word's bytes, all at once, and put from there. Nothing is ever indexed.
+//! The one idea: the digits are computed in a word's bytes, all at once, and written from there. Nothing is
+//! ever indexed.
 
 use super::Sink;
 use super::digits::{Digits, ZEROS, eight, eight_of_number};
 
-/// Two digits of a number below 100.
+/// Returns the two digits of a number below 100.
 #[inline(always)]
 pub(super) fn two(number: u32) -> u64 {
     let tens = (number * 103) >> 10;
     u64::from((tens | (number - 10 * tens) << 8) + 0x3030)
 }
 
-/// Four digits of a number below 10000.
+/// Returns the four digits of a number below 10000.
 #[inline(always)]
 pub(super) fn four(number: u32) -> u64 {
     let hundreds = number / 100;
     two(hundreds) | two(number - 100 * hundreds) << 16
 }
 
-/// The digits of a number, of which there is at least one: of its first eight those that are no zeros in front, and eight of every other.
+/// Writes the digits of a number, at least one: of its first eight digits those after the leading zeros, and
+/// all digits of every later eight.
 #[inline(always)]
 pub(super) fn put_number<S: Sink>(number: u64, sink: &mut S) {
     let (rest, low) = number.split_eight();
@@ -34,16 +36,16 @@ pub(super) fn put_number<S: Sink>(number: u64, sink: &mut S) {
     }
 }
 
-/// The digits of a number below 10^8, without zeros before.
+/// Writes the digits of a number below 10^8, without leading zeros.
 #[inline(always)]
 pub(super) fn put_significant<S: Sink>(number: u32, sink: &mut S) {
     let digits = eight(number);
-    // Zero has a digit, too: its last.
+    // Zero has a digit, too: its last one.
     let zeros = (digits | 1 << 56).trailing_zeros() / 8;
     sink.put_all((digits | ZEROS) >> (8 * zeros), 8 - zeros);
 }
 
-/// The digits of a number, after a minus if it is less than 0.
+/// Writes the digits of a number, after a minus if it is negative.
 #[inline(always)]
 pub(super) fn put_signed<S: Sink>(number: i64, sink: &mut S) {
     if number < 0 {
@@ -52,7 +54,7 @@ pub(super) fn put_signed<S: Sink>(number: i64, sink: &mut S) {
     put_number(number.unsigned_abs(), sink);
 }
 
-/// A point and so many of the nine digits of a number below 10^9.
+/// Writes a point and a number of the nine digits of a number below 10^9.
 #[inline(always)]
 pub(super) fn put_fraction<S: Sink>(number: u32, figures: u32, sink: &mut S) {
     let most = number / 10;
@@ -63,7 +65,7 @@ pub(super) fn put_fraction<S: Sink>(number: u32, figures: u32, sink: &mut S) {
     }
 }
 
-/// ASCII as a word.
+/// Packs ASCII text into a word.
 pub(super) const fn word(text: &[u8]) -> u64 {
     let (mut word, mut at) = (0, text.len());
     while at > 0 {

@@ -1,15 +1,17 @@
-//! Floats of texts that their first digits do not settle.
+//! Floats of texts whose first digits do not decide the result.
 //!
-//! The one idea: between the float that the first digits `w` round to and the one that `w + 1` does lies one midpoint, and the
-//! text is on one side of it, or is it. So nothing is rounded here: two numbers are compared, digit by digit, and each is in
-//! registers, a fixed number of words, whatever the length of the text. With the text as `(w + f) * 10^q`:
+//! The one idea: one midpoint lies between the floats that the first digits `w` and `w + 1` round to, and the
+//! text is on one side of it, or equal to it. So nothing is rounded here. Two numbers are compared digit by
+//! digit. Each is in registers, in a fixed number of words, whatever the length of the text. If the text is
+//! `(w + f) * 10^q`:
 //!
-//! - `q > 0`: the midpoint is an integer below 2^1024 (of an `f32`, 2^128). So is the text's whole part, which is put together from
-//!   its digits.
-//! - `q <= 0`: the midpoint times 10^-q is `w` or `w + 1` and a fraction of fewer than 768 bits (128), for `w` has 19 digits at least.
-//!   Multiplied by 10^19 again and again the fraction gives the digits that the text is compared with.
+//! - `q > 0`: the midpoint is an integer below 2^1024 (2^128 for an `f32`). So is the text's whole part,
+//!   which is computed from its digits.
+//! - `q <= 0`: the midpoint times 10^-q is `w` or `w + 1` and a fraction of fewer than 768 bits (128),
+//!   because `w` has at least 19 digits. Repeated multiplication of the fraction by 10^19 gives the digits
+//!   that the text is compared with.
 //!
-//! Words are found by numbers that are known when it is compiled: loops over them unroll.
+//! All indices of words are constants at compile time, because the loops over words are unrolled.
 
 use super::Bytes;
 use super::float_read::{Number, Rounded, Text, nearest, scan};
@@ -22,7 +24,7 @@ use core::cmp::Ordering;
 struct Words<const N: usize>([u64; N]);
 
 impl<const N: usize> Words<N> {
-    /// `value * 2^bits`, which may be negative: what is not in it is cut off.
+    /// Returns `value * 2^bits`; `bits` may be negative. Bits outside the number are cut off.
     #[inline(always)]
     fn shifted(value: u64, bits: i32) -> Words<N> {
         let mut words = [0; N];
@@ -35,7 +37,7 @@ impl<const N: usize> Words<N> {
         Words(words)
     }
 
-    /// `self * by + more`, and what is beyond its words.
+    /// Returns `self * by + more`, and the carry out of its words.
     #[inline(always)]
     fn times(self, by: u64, more: u64) -> (Words<N>, u64) {
         let (mut words, mut carry) = (self.0, more);
@@ -67,7 +69,7 @@ impl<const N: usize> Words<N> {
     }
 }
 
-/// The digits that are not among the first.
+/// The digits of a text after the first ones.
 struct Rest<B> {
     text: B,
     at: u64,
@@ -75,7 +77,7 @@ struct Rest<B> {
 }
 
 impl<B: Bytes> Rest<B> {
-    /// So many of them as a number; behind the last one there are zeros.
+    /// Returns the next `count` digits as a number, with zeros after the last digit.
     #[inline(always)]
     fn next(&mut self, count: u32) -> u64 {
         let (mut value, mut left) = (0u64, count);
@@ -95,7 +97,7 @@ impl<B: Bytes> Rest<B> {
         value
     }
 
-    /// Whether any that is left is not 0.
+    /// Returns whether any remaining digit is not 0.
     #[inline(always)]
     fn any(&mut self) -> bool {
         while self.at < self.end {
@@ -109,10 +111,10 @@ impl<B: Bytes> Rest<B> {
     }
 }
 
-/// How many digits are taken at once: as many as a word holds.
+/// The number of digits taken at once: as many as a word holds.
 const STEP: u32 = 19;
 
-/// How the text compares with the midpoint `odd * 2^power`, both of them whole numbers.
+/// Compares the text with the midpoint `odd * 2^power`; both are whole numbers.
 #[inline(always)]
 fn against_whole<const WHOLE: usize, B: Bytes>(
     number: Number,
@@ -134,7 +136,7 @@ fn against_whole<const WHOLE: usize, B: Bytes>(
     }
 }
 
-/// How the text compares with the midpoint `odd * 2^power`, where neither need be whole.
+/// Compares the text with the midpoint `odd * 2^power`; neither need be whole.
 #[inline(always)]
 fn against_fraction<const PLACES: usize, B: Bytes>(
     number: Number,
@@ -143,7 +145,8 @@ fn against_fraction<const PLACES: usize, B: Bytes>(
     power: i32,
     powers: impl Powers,
 ) -> Ordering {
-    // 10^left = 5^left * 2^left: the point is below the last word, which is `w` or one more. Beyond it nothing is needed.
+    // 10^left = 5^left * 2^left: the point is below the last word, which is `w` or one more. No bits beyond
+    // that are needed.
     let mut left = number.exponent.unsigned_abs();
     let mut point = Words::<PLACES>::shifted(odd, 64 * (PLACES as i32 - 1) + power + left as i32);
     while left > 0 {
@@ -195,26 +198,26 @@ fn exactly<F: Rounded, const WHOLE: usize, const PLACES: usize>(
         } else {
             against_fraction::<PLACES, _>(number, rest, odd, power, powers)
         };
-        // A tie is even.
+        // A tie rounds to even.
         let up = if order == Ordering::Equal { bits & 1 } else { (order == Ordering::Greater) as u64 };
         bits += up;
     }
     Some(F::of_bits(bits | (number.negative as u64) << (8 * size_of::<F>() as u32 - 1)))
 }
 
-/// The `f64` of a text of any number of digits.
+/// Reads a text of any number of digits as an `f64`.
 #[inline(always)]
 pub fn read_f64_exactly<B: Bytes, P: Powers>(text: B, powers: P) -> Option<f64> {
     exactly::<_, 16, 13>(text, powers)
 }
 
-/// The `f32` of a text of any number of digits.
+/// Reads a text of any number of digits as an `f32`.
 #[inline(always)]
 pub fn read_f32_exactly<B: Bytes, P: Powers>(text: B, powers: P) -> Option<f32> {
     exactly::<_, 2, 3>(text, powers)
 }
 
-/// The half of the `f32` of a text of any number of digits.
+/// Reads a text of any number of digits as a half, by way of an `f32`.
 #[inline(always)]
 pub fn read_f16_exactly<B: Bytes, P: Powers>(text: B, powers: P) -> Option<F16> {
     read_f32_exactly(text, powers).map(F16::from_f32)

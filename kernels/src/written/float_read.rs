@@ -1,10 +1,13 @@
-//! Floats of text: the nearest one, ties to even, whatever the number of digits, as arrow-cast has it.
+//! Floats from text: the nearest float, ties to even, whatever the number of digits, as arrow-cast reads
+//! them.
 //!
-//! The one idea: the first 19 or 20 significant digits are an integer `w` of one word, and `w * 10^q` is multiplied out to 128 bits,
-//! which always tell how it rounds. Of a longer text the number is between `w` and `w + 1`: where both round to the same, so does it.
-//! What is left, one text in a thousand of those, is [`Hard`](Said::Hard), and for [`float_exact`](super::float_exact).
+//! The one idea: the first 19 or 20 significant digits are an integer `w` of one word, and `w * 10^q` is
+//! computed to 128 bits, which always determine how it rounds. For a longer text, the number is between `w`
+//! and `w + 1`: if both round to the same float, so does the number. The remaining texts, one in a thousand
+//! of the longer ones, are [`Hard`](Said::Hard), and [`float_exact`](super::float_exact) reads them.
 //!
-//! That 128 bits are enough, without a look at what was cut off: Mushtak and Lemire, arXiv 2212.06644.
+//! Mushtak and Lemire (arXiv 2212.06644) prove that 128 bits are enough, even though the bits after them are
+//! ignored.
 
 use super::digits::number;
 use super::plain::{Plain, plain};
@@ -13,22 +16,22 @@ use super::{Bytes, Said};
 use crate::function::float::Float;
 use crate::function::half::F16;
 
-/// A float that text is rounded to at once.
+/// A type of floats to which a text is rounded directly.
 pub trait Rounded: Float + PartialEq {
-    /// Bits of the fraction.
+    /// The number of bits of the fraction.
     const FRACTION: u32;
-    /// The exponent of 1.
+    /// The biased exponent of 1.
     const BIAS: i32;
-    /// Powers of ten up to this one are floats.
+    /// The greatest exponent of a power of ten that is a float, as are all smaller powers.
     const TENS: i32;
-    /// `digits / ten`, or their product, which are floats themselves, rounded once.
+    /// Returns `digits / ten`, or their product, rounded once; both numbers are floats themselves.
     fn of_two(digits: u64, ten: u64, divide: bool) -> Self;
-    /// The bits, in the lower part.
+    /// Returns the float's bits, in the lower part of a word.
     fn bits(self) -> u64;
-    /// The value of such bits.
+    /// Returns the float that has these bits.
     fn of_bits(bits: u64) -> Self;
 
-    /// Infinity, or else a NaN, of that sign.
+    /// Returns infinity, or else a NaN, of the given sign.
     #[inline(always)]
     fn special(negative: bool, infinite: bool) -> Self {
         let sign = (negative as u64) << (8 * size_of::<Self>() as u32 - 1);
@@ -75,31 +78,31 @@ impl Rounded for f32 {
     }
 }
 
-/// A number as it is written.
+/// A number as a text gives it.
 #[derive(Clone, Copy)]
 pub(super) struct Number {
     pub negative: bool,
-    /// The first significant digits, 19 or more, or all of them.
+    /// The first significant digits as an integer: 19 or more, or all of them.
     pub digits: u64,
-    /// The power of ten that they are to be multiplied by, or beyond -343 and 309 either of those.
+    /// The power of ten that multiplies them; -343 or 309 if it is below or above these.
     pub exponent: i32,
-    /// Whether there are more that are not 0.
+    /// Whether any of the further digits is not 0.
     pub more: bool,
-    /// Where those begin that are not in `digits`. The point may be in between.
+    /// The position of the first digit that is not in `digits`. The point may be among those that follow.
     pub rest: u64,
-    /// Where the last one ends.
+    /// The position after the last digit.
     pub end: u64,
 }
 
 impl Number {
-    /// What has no more digits than a word.
+    /// Converts a number whose digits fit in a word.
     #[inline(always)]
     fn of(Plain { negative, digits, behind }: Plain) -> Number {
         Number { negative, digits, exponent: -(behind as i32), more: false, rest: 0, end: 0 }
     }
 }
 
-/// What kind of text it is.
+/// The kind of a text.
 #[derive(Clone, Copy)]
 pub(super) enum Text {
     Not,
@@ -111,31 +114,32 @@ pub(super) enum Text {
     Number(Number),
 }
 
-/// Below it one more digit is taken: 19 always are, and 20 where a word holds them.
+/// Below this number another digit is appended: 19 digits always are, and 20 if a word holds them.
 const ROOM: u64 = 1_000_000_000_000_000_000;
-/// Below it eight more are.
+/// Below this number eight digits are appended.
 const ROOM_FOR_EIGHT: u64 = 100_000_000_000;
-/// Exponents from here on are not looked at further, which is how arrow-cast has it: no text is long enough to notice.
+/// Larger exponents are cut off here, as arrow-cast does; no text is long enough for a difference.
 const ENOUGH: i64 = 1 << 28;
 
-/// How many of eight bytes, from the lowest on, are digits.
+/// Returns how many of eight bytes, from the lowest on, are digits.
 #[inline(always)]
 fn digits_ahead(eight: u64) -> u32 {
-    // The upper half of a digit is 3, and adding 6 to it leaves that so.
+    // The upper half of a digit is 3, and remains 3 if 6 is added.
     let upper = 0xf0f0_f0f0_f0f0_f0f0;
     let other = (eight & upper ^ 0x3030_3030_3030_3030)
         | (eight.wrapping_add(0x0606_0606_0606_0606) & upper ^ 0x3030_3030_3030_3030);
     other.trailing_zeros() / 8
 }
 
-/// The number that so many digits are, the first in the lowest byte.
+/// Returns the number that `count` digits give, the first in the lowest byte.
 #[inline(always)]
 fn value(eight: u64, count: u32) -> u64 {
-    // Others become leading zeros.
+    // The other bytes become leading zeros.
     u64::from(number((eight & 0x0f0f_0f0f_0f0f_0f0f) << (64 - 8 * count)))
 }
 
-/// Takes the digits from `at` on: up to where they are in `all`, up to where they are, and whether any behind those is not 0.
+/// Appends the digits from `at` on to `all`. Returns the end of the digits appended, the end of all digits,
+/// and whether any digit between these is not 0.
 #[inline(always)]
 fn take(text: impl Bytes, powers: impl Powers, at: u64, end: u64, all: &mut u64) -> (u64, u64, bool) {
     let (mut at, mut digits) = (at, *all);
@@ -147,7 +151,8 @@ fn take(text: impl Bytes, powers: impl Powers, at: u64, end: u64, all: &mut u64)
             at += 8;
             continue;
         }
-        // 10^room <= 2^zeros: below 2^64. From 19 digits on there is none, as some may have been left out before these.
+        // 10^room <= 2^zeros keeps the number below 2^64. From 19 digits on there is no room, as some digits
+        // may have been left out before these.
         let room = if digits < ROOM { (digits.leading_zeros() * 1233) >> 12 } else { 0 };
         let taken = if count < room { count } else { room };
         if taken > 0 {
@@ -183,7 +188,7 @@ fn take(text: impl Bytes, powers: impl Powers, at: u64, end: u64, all: &mut u64)
     (taken, at, more)
 }
 
-/// What the text is.
+/// Scans a text, and returns its kind.
 #[inline(always)]
 pub(super) fn scan(text: impl Bytes, powers: impl Powers) -> Text {
     let (mut at, mut end) = (0, text.len());
@@ -246,7 +251,7 @@ pub(super) fn scan(text: impl Bytes, powers: impl Powers) -> Text {
     Text::Number(Number { negative, digits, exponent, more, rest, end: last })
 }
 
-/// What has no digits: names, in letters of either case.
+/// Reads a text without digits: a name, in letters of either case.
 #[inline(always)]
 fn special(text: impl Bytes, at: u64, end: u64, negative: bool) -> Text {
     let len = end - at;
@@ -266,23 +271,25 @@ fn special(text: impl Bytes, at: u64, end: u64, negative: bool) -> Text {
     }
 }
 
-/// The float nearest to `digits * 10^exponent`, whose exponent is -343 to 309.
+/// Returns the float nearest to `digits * 10^exponent`; the exponent is -343 to 309.
 #[inline(always)]
 pub(super) fn nearest<F: Rounded>(negative: bool, digits: u64, exponent: i32, powers: impl Powers) -> F {
     let shift = digits.leading_zeros();
     let digits = digits.wrapping_shl(shift);
-    // Where the number may be a whole one after all, that is for divisors of one word, a power rounded up makes it one.
+    // The result may be a whole number if the divisor is a power of one word. A power that is rounded up
+    // makes it one.
     let up = (-27..0).contains(&exponent);
     let power = powers.power(exponent).plus(up as u64);
     let (high, middle) = multiply(digits, power.high);
     let (more, _) = multiply(digits, power.low);
     let (middle, carry) = middle.overflowing_add(more);
-    // Beyond those powers nothing of so few bits is exact.
+    // For other exponents, no result with so few bits is exact.
     let inexact = (middle != 0) | !(-27..=27).contains(&exponent);
     round(negative, high.wrapping_add(carry as u64), inexact, log2(exponent) + 1 - shift as i32)
 }
 
-/// The float nearest to `digits * 2^exponent`, and a little more where that is inexact; 63 significant bits or none.
+/// Returns the float nearest to `digits * 2^exponent`, or to a little more if that is `inexact`. `digits` has
+/// 63 significant bits or is 0.
 #[inline(always)]
 fn round<F: Rounded>(negative: bool, digits: u64, inexact: bool, exponent: i32) -> F {
     let top = digits >> 63;
@@ -290,17 +297,17 @@ fn round<F: Rounded>(negative: bool, digits: u64, inexact: bool, exponent: i32) 
     if digits == 0 || field <= 0 || field > 2 * F::BIAS {
         return F::nearest(negative, digits, inexact, exponent);
     }
-    // A bit more than is kept, and whether anything is behind it.
+    // Keeps one more bit than the float has, and whether any bit after it is set.
     let dropped = 61 - F::FRACTION + top as u32;
     let kept = digits >> dropped;
     let some = inexact | (digits & ((1 << dropped) - 1) != 0);
     let up = kept & 1 & ((kept >> 1) | some as u64);
-    // The leading one adds to the field, and so does a carry, up to infinity.
+    // The leading one adds to the exponent field, and so does a carry, up to infinity.
     let bits = ((field as u64 - 1) << F::FRACTION) + (kept >> 1) + up;
     F::of_bits(bits | (negative as u64) << (8 * size_of::<F>() as u32 - 1))
 }
 
-/// `digits / ten` or their product, where both are floats: what is rounded once is the nearest one.
+/// Returns `digits / ten` or their product if both are floats: a result rounded once is the nearest float.
 #[inline(always)]
 fn of_two<F: Rounded>(negative: bool, digits: u64, ten: u64, divide: bool) -> Option<F> {
     let sign = (negative as u64) << (8 * size_of::<F>() as u32 - 1);
@@ -333,19 +340,19 @@ fn read<F: Rounded, P: Powers>(text: impl Bytes, powers: P) -> Said<F> {
     }
 }
 
-/// The `f64` of a text.
+/// Reads a text as an `f64`.
 #[inline(always)]
 pub fn read_f64<B: Bytes, P: Powers>(text: B, powers: P) -> Said<f64> {
     read(text, powers)
 }
 
-/// The `f32` of a text.
+/// Reads a text as an `f32`.
 #[inline(always)]
 pub fn read_f32<B: Bytes, P: Powers>(text: B, powers: P) -> Said<f32> {
     read(text, powers)
 }
 
-/// The half of a text's `f32`: rounded twice, as arrow-cast does.
+/// Reads a text as a half by way of an `f32`: rounded twice, as arrow-cast does.
 #[inline(always)]
 pub fn read_f16<B: Bytes, P: Powers>(text: B, powers: P) -> Said<F16> {
     read_f32(text, powers).map(F16::from_f32)

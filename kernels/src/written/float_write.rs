@@ -1,7 +1,7 @@
-//! Floats as text: the shortest digits, laid out as arrow-cast lays them out.
+//! Floats as text: the shortest digits, in the layouts of arrow-cast.
 //!
-//! The one idea: 17 digits are one digit and two words of eight, a byte each, made without a loop; what is written are runs of
-//! those bytes, with a point and zeros between.
+//! The one idea: 17 digits are one digit and two words of eight, a byte for each digit, computed without a
+//! loop. The output consists of runs of those bytes, with a point and zeros between them.
 
 use super::Sink;
 use super::digits::{EIGHT, eight};
@@ -10,30 +10,31 @@ use super::float_read::Rounded;
 use super::powers::Powers;
 use crate::function::half::F16;
 
-/// Where digits are written as they are, and where with an exponent.
+/// A layout: the conditions for an exponent, a point, and the choice between equally near decimals.
 #[derive(Clone, Copy)]
 struct Layout {
-    /// Fewer digits before the point than this: an exponent. Zeros behind it are negative.
+    /// Fewer digits before the point than this need an exponent. A negative number counts the zeros after the
+    /// point.
     least: i32,
-    /// More than this: an exponent.
+    /// More digits before the point than this need an exponent.
     most: i32,
     /// Whether whole numbers have a point and a zero.
     point: bool,
-    /// Whether of two decimals that are as near it is the greater one, not the even one.
+    /// Whether, of two decimals that are equally near, the greater one is written, not the even one.
     tie_up: bool,
 }
 
-/// As ryu has an `f64`.
+/// The layout in which ryu writes an `f64`.
 const DOUBLE: Layout = Layout { least: -4, most: 16, point: true, tie_up: false };
-/// As ryu has an `f32`.
+/// The layout in which ryu writes an `f32`.
 const SINGLE: Layout = Layout { least: -5, most: 13, point: true, tie_up: false };
-/// As Rust has an `f32`, as far as halves go: never with an exponent.
+/// The layout in which Rust writes an `f32`, for the range of halves: never with an exponent.
 const HALF: Layout = Layout { least: -16, most: 16, point: false, tie_up: true };
 
-/// Zeros.
+/// A word of sixteen digits `0`.
 const ZEROS: u128 = 0x3030_3030_3030_3030_3030_3030_3030_3030;
 
-/// Writes digits.
+/// Writes digits in a layout.
 #[inline(always)]
 fn lay_out(digits: Digits, layout: Layout, sink: &mut impl Sink) {
     let Digits { digits, exponent } = digits;
@@ -42,7 +43,7 @@ fn lay_out(digits: Digits, layout: Layout, sink: &mut impl Sink) {
     let upper = rest / EIGHT;
     let rest =
         u128::from(eight(upper as u32)) | u128::from(eight(rest.wrapping_sub(upper * EIGHT) as u32)) << 64;
-    // Behind the first one, up to the last that is not 0.
+    // The digits after the first one, up to the last that is not 0.
     let count = 16 - rest.leading_zeros() / 8;
     let (first, rest) = (first as u8 | b'0', rest | ZEROS);
     let before = exponent + 17;
@@ -101,19 +102,19 @@ fn write<F: Rounded, P: Powers>(x: F, layout: Layout, powers: P, sink: &mut impl
     lay_out(few.unwrap_or_else(|| shortest(x, layout.tie_up, powers)), layout, sink);
 }
 
-/// Writes an `f64`: 24 bytes at most.
+/// Writes an `f64`, in at most 24 bytes.
 #[inline(always)]
 pub fn write_f64<S: Sink, P: Powers>(x: f64, powers: P, sink: &mut S) {
     write(x, DOUBLE, powers, sink);
 }
 
-/// Writes an `f32`: 16 bytes at most.
+/// Writes an `f32`, in at most 16 bytes.
 #[inline(always)]
 pub fn write_f32<S: Sink, P: Powers>(x: f32, powers: P, sink: &mut S) {
     write(x, SINGLE, powers, sink);
 }
 
-/// Writes a half: as Rust writes its `f32`, 19 bytes at most.
+/// Writes a half as Rust writes its `f32`, in at most 19 bytes.
 #[inline(always)]
 pub fn write_f16<S: Sink, P: Powers>(x: F16, powers: P, sink: &mut S) {
     write(x.to_f32(), HALF, powers, sink);

@@ -1,19 +1,19 @@
-//! A row whose first bytes a lane holds.
+//! A row whose first bytes a lane holds in registers.
 //!
-//! The one idea: what says a number or an instant has 32 bytes at most, or nearly always. They are loaded once, by blocks of 16, and
-//! what readers then look at, byte by byte and word by word, is in registers.
+//! The one idea: a text of a number or an instant nearly always has at most 32 bytes. They are loaded once,
+//! by blocks of 16, and readers then look at registers, byte by byte and word by word.
 
 use super::Bytes;
 use crate::text::Row;
 
-/// How many bytes are held.
+/// The number of bytes held.
 const BYTES: u64 = 32;
 
 /// A row and its first 32 bytes.
 #[derive(Clone, Copy)]
 pub(super) struct Held {
     row: Row,
-    // Single words, not an array: what is found at a variable index has to be in memory.
+    // Single words, not an array, because values at a variable index have to be in memory.
     a: u64,
     b: u64,
     c: u64,
@@ -21,7 +21,7 @@ pub(super) struct Held {
 }
 
 impl Held {
-    /// A row.
+    /// Loads the first bytes of a row.
     #[inline(always)]
     pub fn of(row: Row) -> Held {
         let [a, b] = if row.len > 0 { row.bytes(0) } else { [0; 2] };
@@ -29,7 +29,7 @@ impl Held {
         Held { row, a, b, c, d }
     }
 
-    /// Word `i`, of four, and the one after it.
+    /// Returns word `i` of four, and the one after it.
     #[inline(always)]
     fn two(self, i: u64) -> (u64, u64) {
         let (first, second, third) = if i & 2 == 0 { (self.a, self.b, self.c) } else { (self.c, self.d, 0) };
@@ -53,7 +53,7 @@ impl Bytes for Held {
         if i > BYTES - 8 && self.row.len > BYTES {
             return self.row.eight(i);
         }
-        // Byte 32 of a text of 32 is none, and the lowest of no word.
+        // Byte 32 of a text of 32 bytes does not exist, and is not in any word.
         let (low, high) = if i < BYTES { self.two(i / 8) } else { (0, 0) };
         let by = 8 * (i % 8) as u32;
         low >> by | high << 1 << (63 - by)

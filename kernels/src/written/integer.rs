@@ -5,7 +5,8 @@ use super::figures::put_number;
 use super::plain::{Plain, plain};
 use super::{Bytes, Sink};
 
-/// The bits of the integer that a text says, of which `most` is the greatest and `least` the magnitude of the least.
+/// Reads a text as the bits of an integer. `most` is the greatest integer of the type, and `least` the
+/// magnitude of the least one.
 #[inline(always)]
 pub fn read_integer<B: Bytes>(text: B, most: u64, least: u64) -> Option<u64> {
     let (mut at, mut end) = (0, text.len());
@@ -23,7 +24,7 @@ pub fn read_integer<B: Bytes>(text: B, most: u64, least: u64) -> Option<u64> {
             return None;
         }
     }
-    // The last one is a digit, at which this ends.
+    // The last byte is a digit, so this loop ends.
     while text.at(at).is_ascii_whitespace() {
         at += 1;
     }
@@ -38,7 +39,7 @@ pub fn read_integer<B: Bytes>(text: B, most: u64, least: u64) -> Option<u64> {
     while at < end {
         let digit = u64::from(digit(text.at(at)));
         let more = magnitude.push(digit);
-        // Beyond 2^64 it wraps, to less than what is pushed.
+        // Beyond 2^64 the number wraps, to less than the digit that is pushed.
         if digit > 9 || magnitude > u64::MAX / 10 || more < digit {
             return None;
         }
@@ -47,14 +48,14 @@ pub fn read_integer<B: Bytes>(text: B, most: u64, least: u64) -> Option<u64> {
     with_sign(negative, magnitude, most, least)
 }
 
-/// A number's bits, where it is within the bounds.
+/// Returns a number's bits if it is within the bounds.
 #[inline(always)]
 fn with_sign(negative: bool, magnitude: u64, most: u64, least: u64) -> Option<u64> {
     let fits = magnitude <= if negative { least } else { most };
     fits.then(|| if negative { magnitude.wrapping_neg() } else { magnitude })
 }
 
-/// Writes an integer.
+/// Writes an integer with its sign.
 #[inline(always)]
 pub fn write_integer<S: Sink>(negative: bool, magnitude: u64, sink: &mut S) {
     if negative {

@@ -1,8 +1,8 @@
-//! Intervals as text: `1 year 2 months`, and what arrow-cast writes for them.
+//! Intervals as text: `1 year 2 months`, and the format that arrow-cast writes.
 //!
-//! The one idea: a text is read once, from its first byte to its last, into months, days and nanoseconds, and what kind of interval is
-//! wanted matters only before (what a number without a unit is) and after (what the kind can hold). A unit's name is a word or two of
-//! letters, compared as numbers.
+//! The one idea: a text is read once, from its first byte to its last, into months, days and nanoseconds. The
+//! kind of interval only matters before (for the unit of a number without one) and after (for the range of
+//! the kind). The name of a unit is one or two words of letters, compared as numbers.
 
 use super::digits::digit;
 use super::figures::{put_fraction, put_number, put_signed, word};
@@ -10,19 +10,20 @@ use super::pieces::{push, signed, space_at};
 use super::unit::Unit;
 use super::{Bytes, Sink};
 
-/// A kind of interval, Arrow's `IntervalUnit`; values are as in memory, the lowest bits first.
+/// A kind of interval: Arrow's `IntervalUnit`. Fields of a value are listed as in memory, the lowest bits
+/// first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// 32 bits: months.
+    /// The kind of 32 bits, which count months.
     YearMonth,
-    /// 32 bits of days, 32 of milliseconds.
+    /// The kind of 32 bits of days and 32 of milliseconds.
     DayTime,
-    /// 32 bits of months, 32 of days, 64 of nanoseconds.
+    /// The kind of 32 bits of months, 32 of days and 64 of nanoseconds.
     MonthDayNano,
 }
 
 impl Kind {
-    /// By its number, in Arrow's order.
+    /// Returns the kind with a number, in Arrow's order.
     #[inline(always)]
     pub const fn new(number: u64) -> Kind {
         if number == 0 {
@@ -35,7 +36,7 @@ impl Kind {
     }
 }
 
-/// Months, days and nanoseconds.
+/// An interval in months, days and nanoseconds.
 #[derive(Clone, Copy, Default)]
 struct Interval {
     months: i32,
@@ -43,14 +44,14 @@ struct Interval {
     nanoseconds: i64,
 }
 
-/// A number of units: a whole one, and a fraction of its sign in parts of 10^15.
+/// A number of units: a whole number, and a fraction of the same sign in units of 10^-15.
 #[derive(Clone, Copy)]
 struct Amount {
     whole: i64,
     fraction: i64,
 }
 
-/// Units, from a century to a nanosecond.
+/// The units, from a century to a nanosecond.
 mod units {
     pub const CENTURY: u32 = 0;
     pub const DECADE: u32 = 1;
@@ -67,10 +68,10 @@ mod units {
 }
 use units::*;
 
-/// A text as an interval.
+/// Reads a text as an interval of a kind, in the bits of its value.
 #[inline(always)]
 pub fn read_interval(text: impl Bytes, kind: Kind) -> Option<i128> {
-    // What a number alone is, by the kind's number.
+    // The unit of a number without a unit, by the kind's number.
     let alone = (YEAR | DAY << 8 | MONTH << 16) >> (8 * kind as u32) & 0xff;
     let interval = read(text, alone)?;
     let Interval { months, days, nanoseconds } = interval;
@@ -88,7 +89,8 @@ pub fn read_interval(text: impl Bytes, kind: Kind) -> Option<i128> {
     }
 }
 
-/// Amounts with their units, in words: the unit ends the amount's word, or is the next; the last word may have none.
+/// Reads amounts with their units. A unit follows its amount in the same word or is the next word; the last
+/// amount may have none.
 #[inline(always)]
 fn read(text: impl Bytes, alone: u32) -> Option<Interval> {
     let (len, mut at) = (text.len(), 0);
@@ -101,7 +103,7 @@ fn read(text: impl Bytes, alone: u32) -> Option<Interval> {
         if at == len {
             unit = alone;
         } else {
-            // One space is between them, or none.
+            // Skips one space between the amount and its unit, if there is one.
             (unit, at) = read_unit(text, at + space_at(text, at))?;
         }
         if seen >> unit & 1 != 0 {
@@ -112,12 +114,13 @@ fn read(text: impl Bytes, alone: u32) -> Option<Interval> {
         if at == len {
             return Some(interval);
         }
-        // One space is between this and the next: there is a next.
+        // Skips one space, if there is one; another amount must follow.
         at += space_at(text, at);
     }
 }
 
-/// The amount at a byte, and where it ends: a minus if it likes, digits, and perhaps a point and at most fifteen more.
+/// Reads the amount at a byte, and returns where it ends: an optional minus, digits, and perhaps a point and
+/// at most fifteen digits.
 #[inline(always)]
 fn read_amount(text: impl Bytes, start: u64) -> Option<(Amount, u64)> {
     let (len, mut at) = (text.len(), start);
@@ -143,7 +146,7 @@ fn read_amount(text: impl Bytes, start: u64) -> Option<(Amount, u64)> {
         }
     }
     let none = if pointed { left == 15 } else { whole_digits == 0 };
-    // What else an amount's word is made of is nothing behind it.
+    // An amount cannot continue with one of the other bytes that amounts consist of.
     let more = at < len && (text.at(at) == b'-' || text.at(at) == b'.');
     if none || more {
         return None;
@@ -157,7 +160,8 @@ fn read_amount(text: impl Bytes, start: u64) -> Option<(Amount, u64)> {
     Some((Amount { whole, fraction }, at))
 }
 
-/// The unit whose name is at a byte, up to white space or the end, and where that is.
+/// Reads the unit whose name begins at a byte and ends before white space or the end, and returns that
+/// position, too.
 #[inline(always)]
 fn read_unit(text: impl Bytes, start: u64) -> Option<(u32, u64)> {
     let (len, mut at) = (text.len(), start);
@@ -166,7 +170,7 @@ fn read_unit(text: impl Bytes, start: u64) -> Option<(u32, u64)> {
         let mut letter = text.at(at);
         at += 1;
         if letter == 0xe2 && at + 1 < len && text.at(at) == 0x84 && text.at(at + 1) == 0xaa {
-            // The sign of kelvins is a capital K, too.
+            // The sign of kelvins counts as a capital K, too.
             letter = b'k';
             at += 2;
         }
@@ -180,10 +184,11 @@ fn read_unit(text: impl Bytes, start: u64) -> Option<(u32, u64)> {
     Some((unit(name as u64, (name >> 64) as u32, count)?, at))
 }
 
-/// The unit of a name in lower case: its first eight letters and the next four, and how many there are.
+/// Returns the unit with a name in lower case, given by its first eight letters, the next four, and their
+/// number.
 #[inline(always)]
 fn unit(mut name: u64, mut rest: u32, count: u32) -> Option<u32> {
-    /// Whether it is one of these.
+    /// Compares the name with a list of names.
     macro_rules! is {
         ($($text:literal)*) => { $((name == const { word($text) }))|* };
     }
@@ -211,7 +216,7 @@ fn unit(mut name: u64, mut rest: u32, count: u32) -> Option<u32> {
             None
         };
     }
-    // The others may be many.
+    // The other names may be plural.
     let last = count - 1;
     let shift = 8 * (last & 7);
     if last < 8 && (name >> shift) as u8 == b's' {
@@ -259,12 +264,13 @@ fn unit(mut name: u64, mut rest: u32, count: u32) -> Option<u32> {
 }
 
 impl Interval {
-    /// And so many of a unit: of months and above fractions are months, of a month days, of what is shorter nanoseconds.
+    /// Adds an amount of a unit. A fraction of a unit above a month counts as months, a fraction of a month
+    /// as days, and a fraction of a shorter unit as nanoseconds.
     #[inline(always)]
     fn and(self, Amount { whole, fraction }: Amount, unit: u32) -> Option<Interval> {
         let Interval { mut months, mut days, mut nanoseconds } = self;
         if unit <= DAY {
-            // What is more than 32 bits before it is multiplied is so afterwards.
+            // A count that does not fit 32 bits before it is multiplied does not fit afterwards, either.
             let count = whole as i32 as i64;
             if count != whole {
                 return None;
@@ -306,13 +312,13 @@ impl Interval {
     }
 }
 
-/// In 32 bits, if it fits.
+/// Returns the number in 32 bits, if it fits.
 #[inline(always)]
 fn narrow(value: i64) -> Option<i32> {
     (value == value as i32 as i64).then_some(value as i32)
 }
 
-/// Writes an interval. Always true.
+/// Writes an interval, and returns true.
 #[inline(always)]
 pub fn write_interval<S: Sink>(value: i128, kind: Kind, sink: &mut S) -> bool {
     let (low, high) = (value as u64, (value >> 64) as i64);
@@ -353,14 +359,14 @@ pub fn write_interval<S: Sink>(value: i128, kind: Kind, sink: &mut S) -> bool {
     true
 }
 
-/// What is put with a space in between.
+/// A list of parts with a space between them.
 struct Parts<'a, S> {
     sink: &'a mut S,
     any: bool,
 }
 
 impl<S: Sink> Parts<'_, S> {
-    /// The space, if something is before.
+    /// Writes the space, if a part precedes.
     #[inline(always)]
     fn begin(&mut self) {
         if self.any {
@@ -369,7 +375,7 @@ impl<S: Sink> Parts<'_, S> {
         self.any = true;
     }
 
-    /// A number and what it is of, unless it is 0.
+    /// Writes a number and its unit, unless the number is 0.
     #[inline(always)]
     fn put(&mut self, number: i64, name: u64, len: u32) {
         if number != 0 {
@@ -380,7 +386,7 @@ impl<S: Sink> Parts<'_, S> {
     }
 }
 
-/// A space and a word.
+/// Writes a space and a word.
 #[inline(always)]
 fn put_word<S: Sink>(name: u64, len: u32, sink: &mut S) {
     sink.put_all(name << 8 | u64::from(b' '), len + 1);

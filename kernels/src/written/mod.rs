@@ -1,10 +1,11 @@
-//! Values as text: what arrow-cast reads and writes, the same on every machine.
+//! Values as text: the texts that arrow-cast reads and writes, the same on every machine.
 //!
-//! The one idea: what a text says, and what says a value, are plain functions of bytes: [`Bytes`] to read from and a [`Sink`] to
-//! write to. They know no rows, nulls, layouts or devices. A GPU's lane has a row; so has an iteration on the CPU. Their authority
-//! is arrow-cast: whatever it accepts is accepted, with the same value, and nothing else.
+//! The one idea: reading and writing are plain functions of bytes, with [`Bytes`] to read from and a [`Sink`]
+//! to write to. They know no rows, nulls, layouts or devices; a GPU's lane has a row, and so has an iteration
+//! on the CPU. arrow-cast is the reference: the functions accept the texts that it accepts, with the same
+//! values, and no others.
 //!
-//! Tables are not in the code, because device images have none: they are in memory, and a function is told where.
+//! Device images have no data, so tables are in memory, and a function receives their address.
 
 mod boolean;
 pub mod calendar;
@@ -41,21 +42,21 @@ pub use boolean::{read_boolean, write_boolean};
 pub use decimal::{Form, read_decimal, write_decimal};
 pub use integer::{read_integer, write_integer};
 
-/// What a text says.
+/// The result of reading a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Said<T> {
-    /// A value.
+    /// The text gives this value.
     Value(T),
-    /// None of the type.
+    /// The text gives no value of the type.
     Nothing,
-    /// A value that only [`Reader::read_hard`](readers::Reader::read_hard) finds out.
+    /// The text may give a value that only [`Reader::read_hard`](readers::Reader::read_hard) can compute.
     Hard,
-    /// It names a time zone, of which only a database of them knows the rules.
+    /// The text names a time zone, whose rules only a database of time zones has.
     Elsewhere,
 }
 
 impl<T> Said<T> {
-    /// The same of another value, where there is one.
+    /// Applies a function to the value, if there is one.
     #[inline(always)]
     pub fn map<U>(self, change: impl FnOnce(T) -> U) -> Said<U> {
         match self {
@@ -77,12 +78,13 @@ impl<T> From<Option<T>> for Said<T> {
     }
 }
 
-/// Where a value is written, byte after byte.
+/// A destination that receives a value's bytes in order.
 pub trait Sink {
-    /// The next byte.
+    /// Writes the next byte.
     fn put(&mut self, byte: u8);
 
-    /// The next `count` bytes, the lowest of a word, the first one lowest. Not more than eight.
+    /// Writes the next `count` bytes, at most eight: the lowest ones of a word, of which the lowest is the
+    /// first.
     #[inline(always)]
     fn put_all(&mut self, bytes: u64, count: u32) {
         let mut i = 0;
@@ -92,7 +94,7 @@ pub trait Sink {
         }
     }
 
-    /// The next `count` bytes, the lowest of these sixteen, the first one lowest.
+    /// Writes the next `count` bytes: the lowest ones of these sixteen, of which the lowest is the first.
     #[inline(always)]
     fn put_some(&mut self, bytes: u128, count: u32) {
         let (mut bytes, mut left) = (bytes, count);
@@ -104,12 +106,14 @@ pub trait Sink {
     }
 }
 
-/// Where a value is written from its last byte to its first, as numbers come out of divisions.
+/// A destination that receives a value from its last byte to its first, in the order in which divisions
+/// compute digits.
 pub trait Backwards {
-    /// The byte before those that are there.
+    /// Writes the byte before those already written.
     fn put_before(&mut self, byte: u8);
 
-    /// The `count` bytes before those that are there, the lowest of a word, the first one lowest. Not more than eight.
+    /// Writes the `count` bytes before those already written, at most eight: the lowest ones of a word, of
+    /// which the lowest is the first.
     #[inline(always)]
     fn put_all_before(&mut self, bytes: u64, count: u32) {
         let mut i = count;
@@ -120,7 +124,7 @@ pub trait Backwards {
     }
 }
 
-/// Only how many bytes there would be.
+/// A destination that only counts the bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Length(pub u32);
 

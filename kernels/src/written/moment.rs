@@ -1,7 +1,7 @@
-//! A date and a time of day, read and written.
+//! Reading and writing of a date and a time of day.
 //!
-//! The one idea: what everybody writes has its digits and separators where they always are, so three words of eight bytes say it all,
-//! and they are checked and turned into numbers whole.
+//! The one idea: the usual form has its digits and separators at fixed positions, so three words of eight
+//! bytes hold all of it. Each word is checked and converted to numbers as a whole.
 
 use super::calendar::{DAY, date_of, day_and_second, days_of};
 use super::digits::{ZEROS, digit, eight_of_number, number, pairs};
@@ -9,29 +9,30 @@ use super::figures::{four, put_significant, two};
 use super::pieces::{Part, byte, no_digits, padded, space_at};
 use super::{Bytes, Sink, figures};
 
-/// What a text says of an instant.
+/// The instant that a text gives.
 #[derive(Clone, Copy)]
 pub(super) struct Moment {
-    /// Seconds since 1970, on the clock that the text is of.
+    /// Seconds since 1970, on the clock that `place` gives.
     pub seconds: i64,
-    /// Nanoseconds above them: of a leap second, which is the one before it again, a thousand million and more.
+    /// Nanoseconds above them. A leap second counts as the second before it, with 1,000,000,000 nanoseconds
+    /// or more.
     pub nanoseconds: u32,
-    /// Whose clock that is.
+    /// The clock of the text.
     pub place: Place,
 }
 
-/// Whose clock a text is of.
+/// The clock that a text refers to.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Place {
-    /// It does not say.
+    /// The text does not give a clock.
     Unsaid,
-    /// One that is so many seconds ahead of UTC.
+    /// The clock is this many seconds ahead of UTC.
     East(i32),
-    /// It may be the name of a zone.
+    /// The text may contain the name of a zone.
     Named,
 }
 
-/// The day that the first ten bytes are, in the form `2020-01-31`.
+/// Reads the first ten bytes as a day in the form `2020-01-31`.
 #[inline(always)]
 pub(super) fn plain_date(text: impl Bytes) -> Option<i32> {
     let from_year = text.eight(0) ^ const { figures::word(b"0000-00-") };
@@ -44,17 +45,18 @@ pub(super) fn plain_date(text: impl Bytes) -> Option<i32> {
     days_of(byte(year, 0) * 100 + byte(year, 2), byte(month, 4), byte(pairs(to_day), 6))
 }
 
-/// A time of day.
+/// A time of day, as seconds and nanoseconds.
 #[derive(Clone, Copy)]
 pub(super) struct Clock {
-    /// Seconds since midnight.
+    /// The seconds since midnight.
     pub second: u32,
-    /// Nanoseconds above them, see [`Moment`].
+    /// The nanoseconds above them, as in [`Moment`].
     pub nanoseconds: u32,
 }
 
 impl Clock {
-    /// Of what may be too much of each; second 60 is the one before it again.
+    /// Makes a time from fields that may be out of range. Second 60 counts as second 59 with another
+    /// 1,000,000,000 nanoseconds.
     #[inline(always)]
     pub(super) fn of(hour: u32, minute: u32, second: u32, nanoseconds: u32) -> Option<Clock> {
         let leap = u32::from(second == 60);
@@ -65,8 +67,9 @@ impl Clock {
     }
 }
 
-/// The time at a byte, in the form `12:34:56`, then perhaps a fraction, or `123456`; and where it ends. The text has at least eight
-/// bytes, and one there. Of a fraction's digits the first nine count.
+/// Reads the time at a byte in the form `12:34:56`, perhaps with a fraction, or `123456`, and returns where
+/// it ends. The text has at least eight bytes, and at least one from there on. The first nine digits of a
+/// fraction count.
 #[inline(always)]
 pub(super) fn clock(text: impl Bytes, at: u64) -> Option<(Clock, u64)> {
     let word = padded(text, at);
@@ -89,7 +92,7 @@ pub(super) fn clock(text: impl Bytes, at: u64) -> Option<(Clock, u64)> {
     Some((Clock::of(byte(pairs, 0), byte(pairs, 2), byte(pairs, 4), 0)?, at + 6))
 }
 
-/// The digits at a byte as nanoseconds, and where they end; `None` if there are none.
+/// Reads the digits at a byte as nanoseconds, and returns where they end; `None` if there are none.
 #[inline(always)]
 fn fraction(text: impl Bytes, at: u64) -> Option<(u32, u64)> {
     if at == text.len() {
@@ -113,7 +116,8 @@ fn fraction(text: impl Bytes, at: u64) -> Option<(u32, u64)> {
     (bits != 0).then(|| (number(those) * 10, at + u64::from(bits / 8)))
 }
 
-/// What a text says in one of the forms that arrow-cast knows: a date, then perhaps `T` or a space and a time, then perhaps a zone.
+/// Reads a text in one of the forms that arrow-cast accepts: a date, then perhaps `T` or a space and a time,
+/// then perhaps a zone.
 #[inline(always)]
 pub(super) fn moment(text: impl Bytes) -> Option<Moment> {
     let len = text.len();
@@ -139,7 +143,7 @@ pub(super) fn moment(text: impl Bytes) -> Option<Moment> {
     Some(Moment { seconds: midnight + i64::from(clock.second), nanoseconds: clock.nanoseconds, place })
 }
 
-/// What stands behind a time: after white space an offset or a name.
+/// Reads the part of a text after a time: white space, and then an offset or a name.
 #[inline(always)]
 fn place<B: Bytes>(text: Part<B>) -> Option<Place> {
     let mut start = 0;
@@ -175,7 +179,8 @@ fn place<B: Bytes>(text: Part<B>) -> Option<Place> {
     Some(Place::East(if sign == b'-' { -(seconds as i32) } else { seconds as i32 }))
 }
 
-/// What may be a zone's name. UTC's and Greenwich's are known everywhere.
+/// Reads what may be the name of a zone. The names of UTC and Greenwich give an offset; others need a
+/// database.
 #[inline(always)]
 fn name(text: impl Bytes, start: u64) -> Option<Place> {
     let len = text.len() - start;
@@ -194,7 +199,8 @@ fn name(text: impl Bytes, start: u64) -> Option<Place> {
     Some(if utc { Place::East(0) } else { Place::Named })
 }
 
-/// Puts a year as chrono does: four digits, and a sign if there are more or it is before the year 0.
+/// Writes a year of more than four digits, or before the year 0, with its sign and at least four digits, as
+/// chrono does.
 #[inline(always)]
 fn put_strange_year<S: Sink>(year: i32, sink: &mut S) {
     sink.put(if year < 0 { b'-' } else { b'+' });
@@ -206,7 +212,7 @@ fn put_strange_year<S: Sink>(year: i32, sink: &mut S) {
     }
 }
 
-/// Puts a day, of those that chrono has a date for, and what follows in the same word as the day of the month.
+/// Writes a day that chrono has a date for, and `rest` in the same word as the day of the month.
 #[inline(always)]
 fn put_day<S: Sink>(days: i32, rest: u64, len: u32, sink: &mut S) {
     let date = date_of(days);
@@ -220,13 +226,13 @@ fn put_day<S: Sink>(days: i32, rest: u64, len: u32, sink: &mut S) {
     sink.put_all(two(date.day) | rest << 16, 2 + len);
 }
 
-/// Puts a day, of those that chrono has a date for.
+/// Writes a day that chrono has a date for.
 #[inline(always)]
 pub(super) fn put_date<S: Sink>(days: i32, sink: &mut S) {
     put_day(days, 0, 0, sink);
 }
 
-/// Puts a colon, the seconds of a minute, and their fraction.
+/// Writes a colon, the seconds of a minute, and their fraction.
 #[inline(always)]
 fn put_rest<S: Sink>(second: u32, nanoseconds: u32, sink: &mut S) {
     let colon = u64::from(b':') | two(second) << 8;
@@ -248,7 +254,7 @@ fn put_rest<S: Sink>(second: u32, nanoseconds: u32, sink: &mut S) {
     }
 }
 
-/// Puts a time of day, and its nanoseconds in as many digits of 0, 3, 6 and 9 as they need.
+/// Writes a time of day, with its nanoseconds in the least sufficient number of digits among 0, 3, 6 and 9.
 #[inline(always)]
 pub(super) fn put_clock<S: Sink>(second: u32, nanoseconds: u32, sink: &mut S) {
     let (minute, second) = (second / 60, second % 60);
@@ -257,7 +263,7 @@ pub(super) fn put_clock<S: Sink>(second: u32, nanoseconds: u32, sink: &mut S) {
     put_rest(second, nanoseconds, sink);
 }
 
-/// Puts a date, a `T` and a time of day, of a second that chrono has a date for.
+/// Writes a date, a `T` and a time of day, for a second that chrono has a date for.
 #[inline(always)]
 pub(super) fn put_moment<S: Sink>(seconds: i64, nanoseconds: u32, sink: &mut S) {
     let (days, second) = day_and_second(seconds);
@@ -268,7 +274,8 @@ pub(super) fn put_moment<S: Sink>(seconds: i64, nanoseconds: u32, sink: &mut S) 
     put_rest(second, nanoseconds, sink);
 }
 
-/// Puts seconds ahead of UTC, to the minute.
+/// Writes `Z` for a clock on UTC, or the offset of one that is `east` seconds ahead of it, rounded to a
+/// minute.
 #[inline(always)]
 pub(super) fn put_offset<S: Sink>(east: i32, sink: &mut S) {
     if east == 0 {

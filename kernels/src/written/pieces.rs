@@ -1,24 +1,25 @@
-//! What texts of dates and times are made of: digits, eight at a time, and whitespace.
+//! Parts of texts of dates and times: digits, eight at a time, and whitespace.
 //!
-//! The one idea: a word holds eight bytes, the first lowest. Taken against `'0'`, digits become their values, and one addition tells
-//! in every byte's highest bit whether it was something else.
+//! The one idea: a word holds eight bytes, the first in the lowest place. XOR with `'0'` turns digits into
+//! their values, and one addition sets the highest bit of each byte that was not a digit.
 
 use super::Bytes;
 use super::digits::digit;
 
-/// Of bytes taken against `'0'`: the highest bit of each that was no digit.
+/// Returns the highest bit of each byte that is not a digit, for bytes XORed with `'0'`.
 #[inline(always)]
 pub(super) fn no_digits(word: u64) -> u64 {
     (((word & 0x7f7f_7f7f_7f7f_7f7f) + 0x7676_7676_7676_7676) | word) & 0x8080_8080_8080_8080
 }
 
-/// Byte `i` of a word.
+/// Returns byte `i` of a word.
 #[inline(always)]
 pub(super) fn byte(word: u64, i: u32) -> u32 {
     (word >> (8 * i)) as u32 & 0xff
 }
 
-/// The eight bytes from `at`, of a text of at least eight; 0 for those that are not there, of which there are at most seven.
+/// Returns the eight bytes from `at` on, in a text of at least eight bytes. Bytes past the end, at most
+/// seven, are 0.
 #[inline(always)]
 pub(super) fn padded(text: impl Bytes, at: u64) -> u64 {
     let over = (at + 8).saturating_sub(text.len());
@@ -34,25 +35,25 @@ pub(super) struct Part<B> {
 }
 
 impl<B: Bytes> Part<B> {
-    /// All of it.
+    /// Returns the whole text as a part.
     #[inline(always)]
     pub(super) fn all(text: B) -> Part<B> {
         Part { text, from: 0, len: text.len() }
     }
 
-    /// Without what is before a byte.
+    /// Returns the part of a text from byte `from` on.
     #[inline(always)]
     pub(super) fn after(text: B, from: u64) -> Part<B> {
         Part { text, from, len: text.len() - from }
     }
 
-    /// Only its first bytes.
+    /// Returns the first `len` bytes of this part.
     #[inline(always)]
     pub(super) fn first(self, len: u64) -> Part<B> {
         Part { len, ..self }
     }
 
-    /// Without the ASCII whitespace around.
+    /// Returns this part without the ASCII whitespace around it.
     #[inline(always)]
     pub(super) fn trimmed(mut self) -> Part<B> {
         while self.len > 0 && self.at(0).is_ascii_whitespace() {
@@ -84,7 +85,7 @@ impl<B: Bytes> Bytes for Part<B> {
     }
 }
 
-/// How many bytes the character at a byte has if it is what Unicode calls white space; else 0.
+/// Returns the length in bytes of the character at a byte if Unicode calls it white space, otherwise 0.
 #[inline(always)]
 pub(super) fn space_at(text: impl Bytes, at: u64) -> u64 {
     let first = text.at(at);
@@ -113,8 +114,8 @@ pub(super) fn space_at(text: impl Bytes, at: u64) -> u64 {
     if is { 3 } else { 0 }
 }
 
-/// What the text says as an integer: a sign if it likes, then digits. `None` also where the magnitude exceeds the limit, which is at
-/// most that of 64 bits; one more is fine with a minus.
+/// Reads the text as an integer: an optional sign, then digits. Returns `None` also if the magnitude exceeds
+/// the limit, which is at most that of 64 bits; with a minus, the limit plus one is valid.
 #[inline(always)]
 pub(super) fn integer(text: impl Bytes, limit: u64) -> Option<i64> {
     let len = text.len();
@@ -134,7 +135,8 @@ pub(super) fn integer(text: impl Bytes, limit: u64) -> Option<i64> {
     signed(magnitude, negative, limit)
 }
 
-/// A number with another digit; `None` if it is none, or would exceed 64 bits with a sign by more than one.
+/// Appends a digit to a number; `None` if the byte is not a digit, or if the number would exceed the signed
+/// 64-bit range by more than one.
 #[inline(always)]
 pub(super) fn push(magnitude: u64, byte: u8) -> Option<u64> {
     let digit = digit(byte);
@@ -142,7 +144,7 @@ pub(super) fn push(magnitude: u64, byte: u8) -> Option<u64> {
         .then(|| magnitude.wrapping_mul(10).wrapping_add(u64::from(digit)))
 }
 
-/// A magnitude with its sign, if it is at most the limit, or one more with a minus.
+/// Applies a sign to a magnitude; `None` if that exceeds the limit, or with a minus the limit plus one.
 #[inline(always)]
 pub(super) fn signed(magnitude: u64, negative: bool, limit: u64) -> Option<i64> {
     let value = if negative { magnitude.wrapping_neg() } else { magnitude };

@@ -1,16 +1,17 @@
-//! Numbers as most are written: a sign perhaps, digits, a point perhaps; 16 characters at most.
+//! Numbers in the usual form: an optional sign, digits, an optional point; at most 16 characters.
 //!
-//! The one idea: such a text is two words. Moved to their end, with zeros in front and the point taken out, all digits are checked and
-//! summed at once, whatever their number: no loop, so neither does a processor guess lengths nor do a GPU's lanes part.
+//! The one idea: such a text is two words. Once it is moved to their end, with leading zeros and without the
+//! point, all digits are checked and summed at once, whatever their number. Without a loop, a processor does
+//! not predict lengths, and a GPU's lanes do not diverge.
 
 use super::Bytes;
 use super::digits::{EIGHT, ZEROS, number_of_eight};
 use crate::target::HOST;
 
-/// `'.'` in every byte.
+/// A word with `'.'` in every byte.
 const POINTS: u64 = 0x2e2e_2e2e_2e2e_2e2e;
 
-/// Such a number: its digits, and how many are behind the point.
+/// A number in the usual form: its sign, its digits, and how many of them follow the point.
 #[derive(Clone, Copy)]
 pub(super) struct Plain {
     pub negative: bool,
@@ -18,7 +19,8 @@ pub(super) struct Plain {
     pub behind: u32,
 }
 
-/// The number that a text is, where it is nothing else; with a `POINT` or without.
+/// Reads a text as a number in the usual form; `None` for any other text. The number may have a point if
+/// `POINT`.
 #[inline(always)]
 pub(super) fn plain<const POINT: bool>(text: impl Bytes) -> Option<Plain> {
     if text.is_empty() || text.len() > 16 {
@@ -35,7 +37,7 @@ pub(super) fn plain<const POINT: bool>(text: impl Bytes) -> Option<Plain> {
     let bits = missing % 8 * 8;
     let (low, high) =
         if missing < 8 { (low << bits, high << bits | low >> 1 >> (63 - bits)) } else { (0, low << bits) };
-    // Of which one stands where the sign did.
+    // One of the leading zeros replaces the sign.
     let (low, high) =
         if zeros < 8 { (zeros_below(low, zeros), high) } else { (ZEROS, zeros_below(high, zeros & 7)) };
     let (low, high, behind) = if POINT { without_point(low, high) } else { (low, high, None) };
@@ -44,7 +46,7 @@ pub(super) fn plain<const POINT: bool>(text: impl Bytes) -> Option<Plain> {
     any.then_some(Plain { negative, digits, behind: behind.unwrap_or(0) })
 }
 
-/// A sign perhaps, and digits, of one word.
+/// Reads an optional sign and digits in one word.
 #[inline(always)]
 fn short(text: u64, len: u32) -> Option<Plain> {
     let negative = text as u8 == b'-';
@@ -56,14 +58,15 @@ fn short(text: u64, len: u32) -> Option<Plain> {
     Some(Plain { negative, digits: digits.into(), behind: 0 })
 }
 
-/// A word whose first bytes, less than eight, are zeros.
+/// Replaces the first bytes of a word, fewer than eight, by zeros.
 #[inline(always)]
 fn zeros_below(word: u64, bytes: u32) -> u64 {
     let kept = !0 << (8 * bytes);
     word & kept | ZEROS & !kept
 }
 
-/// Two words without the first point in them, and a zero in front of them instead; and how many bytes are behind the point.
+/// Removes the first point from two words and prepends a zero instead; also returns how many bytes follow the
+/// point.
 #[inline(always)]
 fn without_point(low: u64, high: u64) -> (u64, u64, Option<u32>) {
     let (in_low, in_high) = (first_point(low), first_point(high));
@@ -80,7 +83,7 @@ fn without_point(low: u64, high: u64) -> (u64, u64, Option<u32>) {
     (low, high, None)
 }
 
-/// The highest bit of the first byte that is a point; higher ones may be set, too.
+/// Returns the highest bit of the first byte that is a point; higher bits may be set, too.
 #[inline(always)]
 fn first_point(word: u64) -> u64 {
     let word = word ^ POINTS;

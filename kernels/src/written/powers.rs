@@ -1,16 +1,18 @@
-//! Powers of ten, to 128 bits, of a table that is less than a kilobyte.
+//! Powers of ten, to 128 bits, from a table of less than a kilobyte.
 //!
-//! The one idea: every power is one of 10^(28 j) times one of 10^0 to 10^27. The latter are exact in 64 bits; of the former 192 are
-//! kept, which is so much more than 128 that what was cut off never shows: no product needs a correction. That this is so for each
-//! of them is a test. One table serves to read and to write.
+//! The one idea: every power is one of 10^(28 j) times one of 10^0 to 10^27. The latter are exact in 64 bits.
+//! The former keep 192 bits, so many more than 128 that the bits cut off never change a product: none
+//! needs a correction. A test checks this for each of them. Reading and writing use the same table.
 
 /// A table of powers in memory: the words of [`POWERS`].
 pub trait Powers: Copy {
-    /// Whether the machine divides floats as fast as it does anything else: then what a division gives exactly it does.
+    /// Whether the machine divides floats as fast as it makes other operations; if so, exact results are
+    /// computed by divisions.
     const DIVIDES: bool = false;
-    /// One word.
+    /// Returns word `i` of the table.
     fn word(self, i: u64) -> u64;
-    /// The first 128 bits of 10^`exponent`, which is -364 to 335, rounded down: times 2^([`log2`] - 127) they are the power.
+    /// Returns the first 128 bits of 10^`exponent`, rounded down; the exponent is -364 to 335. The power is
+    /// these bits times 2^([`log2`] - 127).
     #[inline(always)]
     fn power(self, exponent: i32) -> Power {
         let i = exponent.wrapping_sub(FIRST) as u32;
@@ -18,7 +20,7 @@ pub trait Powers: Copy {
         let minor = self.word(MINOR as u64 + u64::from(i % STRIDE));
         joined([self.word(major), self.word(major + 1), self.word(major + 2)], minor)
     }
-    /// 10^`exponent`, which is 0 to 19.
+    /// Returns 10^`exponent`; the exponent is 0 to 19.
     #[inline(always)]
     fn small(self, exponent: u32) -> u64 {
         self.word(MINOR as u64 + u64::from(exponent)) >> (63 - log2(exponent as i32))
@@ -32,10 +34,10 @@ impl Powers for &[u64] {
     }
 }
 
-/// How far apart the powers are that have 192 bits.
+/// The difference of exponents between neighbouring powers that have 192 bits.
 const STRIDE: u32 = 28;
 
-/// The exponent of the first one.
+/// The exponent of the first power that has 192 bits.
 const FIRST: i32 = -364;
 
 /// The first 192 bits of 10^-364, 10^-336, and so on, rounded down; the highest word first.
@@ -68,7 +70,7 @@ const MAJOR: [[u64; 3]; 25] = [
     [0x8e679c2f5e44ff8f, 0x570f09eaa7ea7648, 0x5961db50c6d2b886],
 ];
 
-/// Where 10^0 to 10^27 begin.
+/// The index of the first word of 10^0 to 10^27.
 const MINOR: usize = 3 * MAJOR.len();
 
 const fn words() -> [u64; MINOR + STRIDE as usize] {
@@ -86,20 +88,20 @@ const fn words() -> [u64; MINOR + STRIDE as usize] {
     words
 }
 
-/// The table: 824 bytes, of 25 powers 192 bits each and of 28 powers 64 bits.
+/// The table of 824 bytes: 25 powers of 192 bits each, and 28 powers of 64 bits.
 pub const POWERS: &[u64] = &words();
 
-/// 128 bits.
+/// A number of 128 bits in two words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Power {
-    /// The upper half.
+    /// The upper half, bits 64 to 127.
     pub high: u64,
-    /// The lower half.
+    /// The lower half, bits 0 to 63.
     pub low: u64,
 }
 
 impl Power {
-    /// One more where `one` is 1, modulo 2^128.
+    /// Adds `one`, which is 0 or 1, modulo 2^128.
     #[inline(always)]
     pub(super) fn plus(self, one: u64) -> Power {
         let (low, carry) = self.low.overflowing_add(one);
@@ -107,14 +109,14 @@ impl Power {
     }
 }
 
-/// The upper and the lower half of a product.
+/// Returns the upper and the lower half of a product.
 #[inline(always)]
 pub(super) const fn multiply(a: u64, b: u64) -> (u64, u64) {
     let product = a as u128 * b as u128;
     ((product >> 64) as u64, product as u64)
 }
 
-/// The first 128 bits of a product.
+/// Returns the first 128 bits of a product.
 #[inline(always)]
 const fn joined(major: [u64; 3], minor: u64) -> Power {
     let (a, b) = multiply(major[0], minor);
@@ -123,12 +125,12 @@ const fn joined(major: [u64; 3], minor: u64) -> Power {
     let (rest, carry) = d.overflowing_add(e);
     let (low, carry) = carrying(b, c, carry);
     let high = a.wrapping_add(carry as u64);
-    // Two factors of at least a half each: one bit may be missing.
+    // Both factors are at least a half, so at most one leading bit is missing.
     let up = (high >> 63) ^ 1;
     Power { high: high << up | low >> 63 & up, low: low << up | rest >> 63 & up }
 }
 
-/// The sum with a carry, and its carry.
+/// Adds two numbers and a carry; returns the sum and its carry.
 #[inline(always)]
 pub(super) const fn carrying(a: u64, b: u64, carry: bool) -> (u64, bool) {
     let (sum, over) = a.overflowing_add(b);
@@ -136,24 +138,25 @@ pub(super) const fn carrying(a: u64, b: u64, carry: bool) -> (u64, bool) {
     (sum, over | over_again)
 }
 
-/// floor(log2(10^`exponent`)), for -1233 to 1233.
+/// Returns floor(log2(10^`exponent`)), for -1233 to 1233.
 #[inline(always)]
 pub const fn log2(exponent: i32) -> i32 {
     exponent.wrapping_mul(1_741_647) >> 19
 }
 
-/// floor(log10(2^`exponent`)), and with `less` floor(log10(3/4 2^`exponent`)), for -1100 to 1000 and more.
+/// Returns floor(log10(2^`exponent`)), or with `less` floor(log10(3/4 2^`exponent`)), at least for -1100 to
+/// 1000.
 #[inline(always)]
 pub const fn log10(exponent: i32, less: bool) -> i32 {
     exponent.wrapping_mul(1_262_611).wrapping_sub(if less { 524_031 } else { 0 }) >> 22
 }
 
 host_only! {
-    /// All powers, multiplied out: what the CPU has a cache for, and a kernel no place.
+    /// All powers, computed in advance: a CPU has a cache for them, but a kernel has no place.
     #[derive(Clone, Copy, Debug)]
     pub struct Ready;
 
-    /// How many.
+    /// The number of powers.
     const COUNT: usize = MAJOR.len() * STRIDE as usize;
 
     const fn ready() -> [Power; COUNT] {

@@ -1,4 +1,4 @@
-//! How the text of each type is read: the one list of it, for devices and the host.
+//! The reader of each type, in one list for devices and the host.
 
 use core::marker::PhantomData;
 
@@ -13,30 +13,31 @@ use super::words::{Table, Words};
 use super::{Bytes, Form, Said, read_boolean, read_decimal, read_integer};
 use crate::function::{F16, U256};
 
-/// Reads what texts say as values.
+/// Reads texts as values of a type.
 pub trait Reader: Copy {
-    /// What it is told in.
+    /// The access to the words that describe the type.
     type Words: Words;
-    /// Whether some texts are hard.
+    /// Whether some texts are hard: whether [`read`](Reader::read) leaves them to
+    /// [`read_hard`](Reader::read_hard).
     const HARD: bool = false;
-    /// The reader of a type that words tell of.
+    /// Creates the reader of the type that words describe.
     fn of(words: Self::Words) -> Self;
-    /// The bits of the value of a text.
+    /// Reads a text as the bits of a value.
     fn read<B: Bytes>(self, text: B) -> Said<U256>;
-    /// The same of a text that is hard, however long it takes.
+    /// Reads a text that is hard, however long it takes.
     #[inline(always)]
     fn read_hard<B: Bytes>(self, _: B) -> Option<U256> {
         None
     }
 }
 
-/// The bits of a number of up to 64 of them.
+/// Widens the bits of a number of at most 64 bits.
 #[inline(always)]
 fn low(bits: u64) -> U256 {
     U256::from_low(bits as u128)
 }
 
-/// Booleans. There are no words.
+/// The reader of booleans. It has no words.
 #[derive(Clone, Copy)]
 pub struct Booleans<W>(PhantomData<W>);
 
@@ -54,7 +55,7 @@ impl<W: Words> Reader for Booleans<W> {
     }
 }
 
-/// Integers. The words are the greatest one, and the magnitude of the least.
+/// The reader of integers. The words are the greatest integer, and the magnitude of the least one.
 #[derive(Clone, Copy)]
 pub struct Integers<W> {
     most: u64,
@@ -76,7 +77,7 @@ impl<W: Words> Reader for Integers<W> {
     }
 }
 
-/// Decimals of up to 16 bytes. The words are [`decimal_words`].
+/// The reader of decimals of up to 16 bytes. The words are [`decimal_words`].
 #[derive(Clone, Copy)]
 pub struct Decimals<W>(Form<u128>, PhantomData<W>);
 
@@ -97,7 +98,7 @@ impl<W: Words> Reader for Decimals<W> {
     }
 }
 
-/// Decimals of 32 bytes, likewise.
+/// The reader of decimals of 32 bytes. The words are [`decimal_words`].
 #[derive(Clone, Copy)]
 pub struct WideDecimals<W>(Form<U256>, PhantomData<W>);
 
@@ -116,7 +117,8 @@ impl<W: Words> Reader for WideDecimals<W> {
     }
 }
 
-/// What readers are told of decimals: the scale, and both numbers, the lowest word first.
+/// Returns the words that describe decimals: the scale, `tenth` and `greatest`, the lowest word of each
+/// number first.
 pub fn decimal_words(form: Form<U256>) -> [u64; 9] {
     let words = |x: U256| [x.low as u64, (x.low >> 64) as u64, x.high as u64, (x.high >> 64) as u64];
     let ([a, b, c, d], [e, f, g, h]) = (words(form.tenth), words(form.greatest));
@@ -133,7 +135,7 @@ fn decimal_of<W: Words>(words: W) -> Form<U256> {
     }
 }
 
-/// Doubles. The words are [`POWERS`](super::powers::POWERS).
+/// The reader of doubles. The words are [`POWERS`](super::powers::POWERS).
 #[derive(Clone, Copy)]
 pub struct Doubles<W: Words>(W::Powers);
 
@@ -157,8 +159,8 @@ impl<W: Words> Reader for Doubles<W> {
     }
 }
 
-/// Singles and halves, which arrow-cast makes of singles. The words are whether they are halves, and
-/// [`POWERS`](super::powers::POWERS).
+/// The reader of singles, and of halves, which arrow-cast makes from singles. The words are whether they are
+/// halves, and [`POWERS`](super::powers::POWERS).
 #[derive(Clone, Copy)]
 pub struct Singles<W: Words> {
     halves: bool,
@@ -192,7 +194,7 @@ impl<W: Words> Reader for Singles<W> {
     }
 }
 
-/// Days. The word is whether they are counted in milliseconds.
+/// The reader of days. The word is whether they are counted in milliseconds.
 #[derive(Clone, Copy)]
 pub struct Days<W> {
     milliseconds: bool,
@@ -213,7 +215,7 @@ impl<W: Words> Reader for Days<W> {
     }
 }
 
-/// Times of day. The word is the [unit](Unit::cuts).
+/// The reader of times of day. The word is the [unit](Unit::cuts).
 #[derive(Clone, Copy)]
 pub struct Times<W> {
     unit: Unit,
@@ -234,7 +236,8 @@ impl<W: Words> Reader for Times<W> {
     }
 }
 
-/// Timestamps. The words are the [unit](Unit::cuts), and the zone as a [`Table`]: UTC where the type has none.
+/// The reader of timestamps. The words are the [unit](Unit::cuts), and the zone as a [`Table`], which is UTC
+/// if the type has none.
 #[derive(Clone, Copy)]
 pub struct Timestamps<W> {
     unit: Unit,
@@ -255,7 +258,7 @@ impl<W: Words> Reader for Timestamps<W> {
     }
 }
 
-/// Intervals. The word is the [kind](Kind::new).
+/// The reader of intervals. The word is the [kind](Kind::new).
 #[derive(Clone, Copy)]
 pub struct Intervals<W> {
     kind: Kind,
@@ -276,7 +279,8 @@ impl<W: Words> Reader for Intervals<W> {
     }
 }
 
-/// Gives `$macro` the list: the reader, a number, an entry's name, and of those with hard texts that of a second entry.
+/// Passes the list to `$macro`: the reader, its number, the name of its entry, and for a reader with hard
+/// texts the name of a second entry.
 macro_rules! readers {
     ($macro:ident) => {
         $macro! {
@@ -295,31 +299,31 @@ macro_rules! readers {
 }
 pub(super) use readers;
 
-/// What is done with a reader whose type is known at run time only.
+/// An operation on a reader whose type is only known at run time.
 pub trait WithReader {
-    /// What comes of it.
+    /// The result of the operation.
     type Output;
-    /// Does it.
+    /// Runs the operation on a reader.
     fn with<R: Reader>(self, reader: R) -> Self::Output;
 }
 
 macro_rules! reading {
     ($($reader:ident $key:literal $name:ident $(hard $hard:ident)?;)+) => {
-        /// Which reader a type has.
+        /// The reader of a type.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum Reading {
             $(#[doc = concat!("[`", stringify!($reader), "`]")] $reader = $key,)+
         }
 
         impl Reading {
-            /// Whether some texts are hard.
+            /// Returns whether some texts are hard for this reader.
             pub const fn has_hard(self) -> bool {
                 match self {
                     $(Reading::$reader => $reader::<&[u64]>::HARD,)+
                 }
             }
 
-            /// Does something with the reader that words tell of.
+            /// Runs an operation on this reader, for the type that words describe.
             pub fn visit<V: WithReader>(self, words: &[u64], visitor: V) -> V::Output {
                 match self {
                     $(Reading::$reader => visitor.with($reader::of(words)),)+

@@ -1,10 +1,12 @@
-//! Columns of text to values.
+//! Reading of columns of text as columns of values.
 //!
-//! The one idea: a lane has a row, whatever its column's layout ([`TextColumn`](crate::text::TextColumn)), and gives what its text says to a
-//! [`Reader`]; what is the same for all rows of a type (bounds, scales, units, tables) are words, so that an entry serves every type
-//! whose values are made alike, and stores them by their width.
+//! The one idea: a lane has a row, whatever its column's layout ([`TextColumn`](crate::text::TextColumn)),
+//! and passes its text to a [`Reader`]. The properties of a type that all rows share (bounds, scales, units,
+//! tables) are words. An entry thus serves every type whose values are computed in the same way, and stores
+//! them by their width.
 //!
-//! Bytes a row: what describes it, its text (32 bytes of it at once), its value, and a bit: whether it has one.
+//! Bytes moved per row: its offsets or view, its text (32 bytes at once), its value, and a bit for whether it
+//! has a value.
 
 use super::held::Held;
 use super::readers::*;
@@ -14,7 +16,7 @@ use crate::memory::{In, Out};
 use crate::target::{Lane, Lanes, Wave};
 use crate::text::{Column, Row};
 
-/// Rows that one wave reads, for each of its lanes.
+/// Rows that one wave reads for each of its lanes.
 const ROWS_PER_LANE: u64 = 4;
 
 macro_rules! read_kernels {
@@ -25,24 +27,25 @@ macro_rules! read_kernels {
             Read {
                 /// A row of [`TextColumn`](crate::text::TextColumn).
                 column: In<u64>,
-                /// How many rows; not 0.
+                /// The number of rows; not 0.
                 len: u64,
-                /// What the entry's reader is told.
+                /// The words that describe the type to the entry's reader.
                 words: In<u64>,
-                /// Bytes of a value; 0 for bits, in whole words.
+                /// The width of a value in bytes; 0 for bits in whole words.
                 width: u64,
-                /// The values; of rows without one, zeros.
+                /// Receives the values; rows without one get zeros.
                 values: Out<u8>,
-                /// Whole words: a bit for each row that has a value. May be absent.
+                /// Receives a bit for each row that has a value, in whole words. May be absent.
                 good: Out<u32>,
-                /// Whole words: a bit for each row whose text is hard. Absent where none is.
+                /// Receives a bit for each row whose text is hard, in whole words. Absent if the reader has
+                /// no hard texts.
                 hard: Out<u32>,
-                /// Lowered to the first row whose place is not in its buffer, the first valid one that says no value, and the
-                /// first that names a zone: `u64::MAX` before.
+                /// Lowered to the first row whose bytes are not inside its buffer, the first valid row whose
+                /// text gives no value, and the first row whose text names a zone; all `u64::MAX` before.
                 faults: Out<u64>,
             }
             waves |args, width| args.len.div_ceil(ROWS_PER_LANE * u64::from(width));
-            /// By what is read.
+            /// By the type of the values.
             READ {
                 $($name [$key] = run::<$reader<In<u64>>>,)+
             }
@@ -50,27 +53,27 @@ macro_rules! read_kernels {
 
         kernel! {
             family "read";
-            /// Reads what [`Read`] found hard.
+            /// Reads the rows whose text [`Read`] found hard.
             ReadHard {
-                /// As in [`Read`].
+                /// The column, as in [`Read`].
                 column: In<u64>,
-                /// As in [`Read`].
+                /// The number of rows, as in [`Read`].
                 len: u64,
-                /// As in [`Read`].
+                /// The words that describe the type, as in [`Read`].
                 words: In<u64>,
-                /// As in [`Read`].
+                /// The width of a value in bytes, as in [`Read`].
                 width: u64,
-                /// As in [`Read`].
+                /// Receives the values of these rows, as in [`Read`].
                 values: Out<u8>,
-                /// As in [`Read`].
+                /// Receives a bit for each of these rows that has a value, as in [`Read`].
                 good: Out<u32>,
-                /// Which rows those are, in whole words.
+                /// A bit for each row whose text is hard, in whole words.
                 hard: In<u32>,
-                /// As in [`Read`].
+                /// Lowered to the first rows of each fault, as in [`Read`].
                 faults: Out<u64>,
             }
             waves |args, width| args.len.div_ceil(ROWS_PER_LANE * u64::from(width));
-            /// By what is read.
+            /// By the type of the values.
             READ_HARD {
                 $($($hard [$key] = run_hard::<$reader<In<u64>>>,)?)+
             }
@@ -109,22 +112,22 @@ fn run_hard<R: Reader<Words = In<u64>>>(args: &ReadHard, wave: &mut Wave) {
     }
 }
 
-/// How much of a text is quoted, in bytes.
+/// The number of bytes of a text that an error message quotes at most.
 pub const QUOTED: u64 = 256;
 
 kernel! {
     family "read";
-    /// Copies the beginning of the text that says no value, for the message.
+    /// Copies the beginning of the first text that gives no value, for the error message.
     Quote {
-        /// As in [`Read`].
+        /// The column, as in [`Read`].
         column: In<u64>,
-        /// As in [`Read`]: the second.
+        /// The faults that [`Read`] found; the second gives the row.
         faults: In<u64>,
-        /// Room for how many bytes the text has, and for [`QUOTED`] of them.
+        /// Receives the length of the text in bytes, and at most [`QUOTED`] of its bytes.
         out: Out<u64>,
     }
     waves |_, _| 1;
-    /// One entry.
+    /// The only entry of this kernel.
     QUOTE {
         read_quote = quote,
     }
@@ -186,7 +189,7 @@ fn run<R: Reader<Words = In<u64>>>(args: &Read, wave: &mut Wave) {
     }
 }
 
-/// The value of a row; nothing of those that are null or behind the last.
+/// Reads the value of a row. Returns [`Said::Nothing`] for a null row and for one past the end.
 #[inline(always)]
 fn row<R: Reader>(
     column: Column,
@@ -212,7 +215,7 @@ fn row<R: Reader>(
     said
 }
 
-/// Stores a bit of each lane, by whole words.
+/// Stores a bit of each lane, in whole words.
 #[inline(always)]
 fn bits(out: Out<u32>, set: Lanes<bool>, at: u64, len: u64, wave: &mut Wave) {
     let mask = wave.ballot(set);

@@ -1,7 +1,8 @@
 //! Times of day as text: Time32 and Time64.
 //!
-//! The one idea: `12:34:56` and a fraction are read a word at a time, as in a timestamp. Only what else arrow-cast takes for a time
-//! (hours of one digit, no seconds, a half of the day) is looked at byte by byte; what is none of that may still be an integer.
+//! The one idea: `12:34:56` and a fraction are read a word at a time, as in a timestamp. The other forms that
+//! arrow-cast accepts (hours of one digit, no seconds, AM or PM) are read byte by byte. Any other text may
+//! still be an integer.
 
 use super::digits::digit;
 use super::moment::{Clock, clock, put_clock};
@@ -9,7 +10,8 @@ use super::pieces::{Part, integer};
 use super::unit::Unit;
 use super::{Bytes, Sink};
 
-/// A text as a time in a unit, which Arrow holds in 32 bits if it is seconds or milliseconds. A bare integer is so many of the unit.
+/// Reads a text as a time in a unit; Arrow stores seconds and milliseconds in 32 bits. A bare integer is a
+/// number of units.
 #[inline(always)]
 pub fn read_time(text: impl Bytes, unit: Unit) -> Option<i64> {
     if text.len() >= 8
@@ -21,7 +23,7 @@ pub fn read_time(text: impl Bytes, unit: Unit) -> Option<i64> {
     unusual(text, unit)
 }
 
-/// Likewise, of what is not in the form that everybody writes: on a CPU, out of the way of what is.
+/// Reads a text that is not in the usual form. On a CPU, this code is kept apart from that of the usual form.
 #[cfg_attr(any(target_arch = "nvptx64", target_arch = "amdgpu"), inline(always))]
 #[cfg_attr(not(any(target_arch = "nvptx64", target_arch = "amdgpu")), inline(never), cold)]
 fn unusual(text: impl Bytes, unit: Unit) -> Option<i64> {
@@ -39,13 +41,13 @@ fn unusual(text: impl Bytes, unit: Unit) -> Option<i64> {
     Some(in_unit(time(trimmed)?, unit))
 }
 
-/// A leap second is the next minute's first.
+/// Turns a leap second into the first second of the next minute.
 #[inline(always)]
 fn in_unit(clock: Clock, unit: Unit) -> i64 {
     i64::from(clock.second) * unit.per_second() + i64::from(unit.of_nanoseconds(clock.nanoseconds))
 }
 
-/// An hour of one or two digits, minutes, perhaps seconds, perhaps their fraction, perhaps a half of the day.
+/// Reads an hour of one or two digits, minutes, and perhaps seconds, their fraction, and AM or PM.
 #[inline(always)]
 fn time<B: Bytes>(text: Part<B>) -> Option<Clock> {
     let mut len = text.len();
@@ -94,13 +96,13 @@ fn time<B: Bytes>(text: Part<B>) -> Option<Clock> {
     Clock::of(hour, minute, second, nanoseconds)
 }
 
-/// Two digits as a number.
+/// Returns two digits as a number.
 #[inline(always)]
 fn two_digits(tens: u32, ones: u32) -> Option<u32> {
     (tens < 10 && ones < 10).then(|| tens * 10 + ones)
 }
 
-/// The digits from a byte to the end, of which there is one, as nanoseconds: the first nine count.
+/// Reads the digits from a byte to the end, at least one, as nanoseconds; the first nine count.
 #[inline(always)]
 fn fraction(text: impl Bytes, mut at: u64) -> Option<u32> {
     if at == text.len() {
@@ -119,7 +121,8 @@ fn fraction(text: impl Bytes, mut at: u64) -> Option<u32> {
     Some(nanoseconds)
 }
 
-/// Writes a time in a unit, if it is one as arrow-cast sees it: it keeps 32 bits of the seconds.
+/// Writes a time in a unit, and returns whether it is a time as arrow-cast sees it: arrow-cast keeps 32 bits
+/// of the seconds.
 #[inline(always)]
 pub fn write_time<S: Sink>(value: i64, unit: Unit, sink: &mut S) -> bool {
     let (seconds, rest) = unit.split_toward_zero(value);

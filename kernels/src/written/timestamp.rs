@@ -1,7 +1,7 @@
 //! Timestamps as text.
 //!
-//! The one idea: an instant is seconds and nanoseconds, whatever its unit, and a zone only adds to the seconds. So there is one reader
-//! and one writer, and units and zones are arguments.
+//! The one idea: an instant is seconds and nanoseconds, whatever its unit, and a zone only adds to the
+//! seconds. So one reader and one writer are enough, with the unit and the zone as arguments.
 
 use super::calendar;
 use super::moment::{Moment, Place, moment, put_moment, put_offset};
@@ -9,8 +9,8 @@ use super::unit::Unit;
 use super::zone::{Fixed, Zone};
 use super::{Bytes, Said, Sink};
 
-/// A text as a timestamp: `zone` is the type's, or UTC for a type that has none. A wall clock that says so twice, or never, says
-/// nothing.
+/// Reads a text as a timestamp; `zone` is that of the type, or UTC for a type without a zone. A time that a
+/// wall clock shows twice, or never, gives no value.
 #[inline(always)]
 pub fn read_timestamp(text: impl Bytes, unit: Unit, zone: impl Zone) -> Said<i64> {
     let Some(Moment { seconds, nanoseconds, place }) = moment(text) else { return Said::Nothing };
@@ -25,20 +25,21 @@ pub fn read_timestamp(text: impl Bytes, unit: Unit, zone: impl Zone) -> Said<i64
     Said::from(unit.join(seconds - i64::from(east), nanoseconds))
 }
 
-/// Writes a timestamp of a type without a zone, if chrono has a date for it.
+/// Writes a timestamp of a type without a zone, and returns whether chrono has a date for it.
 #[inline(always)]
 pub fn write_timestamp<S: Sink>(value: i64, unit: Unit, sink: &mut S) -> bool {
     write_instant(value, unit, Fixed::UTC, false, sink)
 }
 
-/// Writes a timestamp as a zone's wall clock and its offset, if chrono has a date for the instant and for what the clock says. (For the
-/// latter arrow-cast panics.)
+/// Writes a timestamp as a zone's wall clock and its offset, and returns whether chrono has a date for the
+/// instant and for the time on that clock. (arrow-cast panics if it only lacks the latter.)
 #[inline(always)]
 pub fn write_zoned<S: Sink>(value: i64, unit: Unit, zone: impl Zone, sink: &mut S) -> bool {
     write_instant(value, unit, zone, true, sink)
 }
 
-/// Writes a timestamp as a zone's wall clock, and its offset if it is to be said. Without a zone's, UTC's is the clock.
+/// Writes a timestamp as a zone's wall clock, with its offset if `says` is true. Without a zone, the clock is
+/// UTC.
 #[inline(always)]
 pub fn write_instant<S: Sink>(value: i64, unit: Unit, zone: impl Zone, says: bool, sink: &mut S) -> bool {
     let (seconds, nanoseconds) = unit.split(value);

@@ -1,35 +1,36 @@
 //! Units of time.
 //!
-//! The one idea: a unit is a number, how many times a second is cut into a thousand, so that one entry of a device serves all four and
-//! a caller that passes a constant gets code for it alone. What depends on it is computed or branched on, never looked up.
+//! The one idea: a unit is the number of times that a second is divided by a thousand, so one entry of a
+//! device serves all four units, and a caller that passes a constant gets code for it alone. Quantities that
+//! depend on a unit are computed or chosen by branches, never looked up.
 
-/// A unit of time: what Arrow calls `TimeUnit`.
+/// A unit of time: Arrow's `TimeUnit`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unit(u32);
 
 impl Unit {
-    /// Seconds.
+    /// The unit of whole seconds.
     pub const SECOND: Unit = Unit(0);
-    /// Milliseconds.
+    /// The unit of 10^-3 seconds.
     pub const MILLISECOND: Unit = Unit(1);
-    /// Microseconds.
+    /// The unit of 10^-6 seconds.
     pub const MICROSECOND: Unit = Unit(2);
-    /// Nanoseconds.
+    /// The unit of 10^-9 seconds.
     pub const NANOSECOND: Unit = Unit(3);
 
-    /// By its number: how many times a second is cut into a thousand, at most three.
+    /// Returns the unit for a number: how many times a second is divided by a thousand, at most three.
     #[inline(always)]
     pub const fn new(cuts: u32) -> Unit {
         Unit(cuts)
     }
 
-    /// How many times a second is cut into a thousand.
+    /// Returns how many times a second is divided by a thousand.
     #[inline(always)]
     pub const fn cuts(self) -> u32 {
         self.0
     }
 
-    /// How many make a second.
+    /// Returns the number of units in a second.
     #[inline(always)]
     pub const fn per_second(self) -> i64 {
         let mut units = 1;
@@ -45,13 +46,13 @@ impl Unit {
         units
     }
 
-    /// How many nanoseconds one has.
+    /// Returns the number of nanoseconds in a unit.
     #[inline(always)]
     pub const fn nanoseconds(self) -> i64 {
         Unit(3 - self.0).per_second()
     }
 
-    /// Whole seconds, rounded down, and the nanoseconds above them.
+    /// Splits a count into whole seconds, rounded down, and the nanoseconds above them.
     #[inline(always)]
     pub const fn split(self, value: i64) -> (i64, u32) {
         let seconds = if self.0 == 0 {
@@ -67,7 +68,7 @@ impl Unit {
         (seconds, (rest as u32).wrapping_mul(self.nanoseconds() as u32))
     }
 
-    /// Whole seconds, rounded toward zero, and what is left of the unit.
+    /// Splits a count into whole seconds, rounded toward zero, and the remaining units.
     #[inline(always)]
     pub const fn split_toward_zero(self, value: i64) -> (i64, i64) {
         let seconds = if self.0 == 0 {
@@ -82,7 +83,7 @@ impl Unit {
         (seconds, value.wrapping_sub(seconds.wrapping_mul(self.per_second())))
     }
 
-    /// Nanoseconds below two seconds, in this unit, rounded down.
+    /// Converts nanoseconds, which are below two seconds, to this unit, rounded down.
     #[inline(always)]
     pub const fn of_nanoseconds(self, nanoseconds: u32) -> u32 {
         if self.0 == 0 {
@@ -96,15 +97,16 @@ impl Unit {
         }
     }
 
-    /// Seconds of the calendar and nanoseconds (a leap second's are a thousand million or more), if 64 bits hold them. Whole seconds
-    /// know no leap seconds.
+    /// Converts seconds of the calendar and nanoseconds to this unit, if the result fits 64 bits. A leap
+    /// second has 1,000,000,000 nanoseconds or more; the unit of whole seconds has no leap seconds.
     #[inline(always)]
     pub const fn join(self, seconds: i64, nanoseconds: u32) -> Option<i64> {
         if self.0 < 3 {
             let rest = if self.0 == 0 { 0 } else { self.of_nanoseconds(nanoseconds) as i64 };
             return Some(seconds.wrapping_mul(self.per_second()).wrapping_add(rest));
         }
-        // The first second that is not wholly in range is begun from its end, and none before it.
+        // The first second that is only partly in range is computed from its end, and no second before it is
+        // valid.
         let (least, greatest) = (-9_223_372_037, 9_223_372_036);
         if seconds < least || seconds > greatest {
             return None;
@@ -116,7 +118,7 @@ impl Unit {
         if (part < 0) == (sum < whole) { Some(sum) } else { None }
     }
 
-    /// A count of this unit as one of another, toward zero, if 64 bits hold it.
+    /// Converts a count of this unit to another, rounded toward zero, if the result fits 64 bits.
     #[inline(always)]
     pub const fn rescale(self, value: i64, to: Unit) -> Option<i64> {
         if to.0 < self.0 {

@@ -1,4 +1,4 @@
-//! What readers and writers are told of a type, in memory.
+//! Access to the words in memory that describe a type to readers and writers.
 
 use super::powers::Powers;
 host_only! {
@@ -7,13 +7,13 @@ host_only! {
 use super::zone::Zone;
 use crate::memory::In;
 
-/// Words that are found by their number.
+/// Words that are accessed by index.
 pub trait Words: Copy {
-    /// The powers of ten that who reads words has.
+    /// The type by which a reader of these words accesses powers of ten.
     type Powers: Powers;
-    /// Word `i`, of those there are.
+    /// Returns word `i`, which MUST exist.
     fn get(self, i: u64) -> u64;
-    /// Those, where they are told from word `from` on.
+    /// Returns the powers of ten, whose table begins at word `from`.
     fn powers(self, from: u64) -> Self::Powers;
 }
 
@@ -47,7 +47,8 @@ impl Words for In<u64> {
     }
 }
 
-/// A table behind other words: powers of ten, which are as many as they are, or a zone, before whose words stands how many there are.
+/// A table after other words: powers of ten, whose number is fixed, or a zone, whose words follow their
+/// number.
 #[derive(Clone, Copy)]
 pub struct Table<W> {
     words: W,
@@ -55,7 +56,7 @@ pub struct Table<W> {
 }
 
 impl<W: Words> Table<W> {
-    /// The table that begins with a word.
+    /// Returns the table that begins at word `from`.
     #[inline(always)]
     pub fn new(words: W, from: u64) -> Table<W> {
         Table { words, from }

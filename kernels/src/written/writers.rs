@@ -1,4 +1,4 @@
-//! How values of each type are written: the one list of it, for devices and the host.
+//! The writer of each type, in one list for devices and the host.
 
 use core::marker::PhantomData;
 
@@ -13,18 +13,18 @@ use super::words::{Table, Words};
 use super::{Backwards, Sink, write_boolean, write_decimal, write_integer};
 use crate::function::{F16, U256};
 
-/// Writes values as text.
+/// Writes values of a type as text.
 pub trait Writer: Copy {
-    /// What it is told in.
+    /// The access to the words that describe the type.
     type Words: Words;
-    /// The writer of a type that words tell of.
+    /// Creates the writer of the type that words describe.
     fn of(words: Self::Words) -> Self;
-    /// Writes the value of these bits, of which those beyond `width` bytes are zero, from one end or the other, and says whether it
-    /// has a text.
+    /// Writes the value that has these bits; those beyond `width` bytes are zero. The sink is filled from one
+    /// end or the other. Returns whether the value has a text.
     fn write<S: Sink + Backwards>(self, bits: U256, width: u64, sink: &mut S) -> bool;
 }
 
-/// Booleans. There are no words.
+/// The writer of booleans. It has no words.
 #[derive(Clone, Copy)]
 pub struct Booleans<W>(PhantomData<W>);
 
@@ -43,7 +43,7 @@ impl<W: Words> Writer for Booleans<W> {
     }
 }
 
-/// Integers. The word is whether they have a sign.
+/// The writer of integers. The word is whether they are signed.
 #[derive(Clone, Copy)]
 pub struct Integers<W> {
     signed: bool,
@@ -67,7 +67,7 @@ impl<W: Words> Writer for Integers<W> {
     }
 }
 
-/// Decimals of up to 16 bytes. The word is the scale.
+/// The writer of decimals of up to 16 bytes. The word is the scale.
 #[derive(Clone, Copy)]
 pub struct Decimals<W> {
     scale: i32,
@@ -87,7 +87,7 @@ impl<W: Words> Writer for Decimals<W> {
         let above = 128 - 8 * width as u32;
         let value = (bits.low << above) as i128 >> above;
         let magnitude = value.unsigned_abs();
-        // Most are short, and a division of 64 bits is a fraction of one of 128.
+        // Most magnitudes are small, and a division of 64 bits costs a fraction of one of 128 bits.
         if magnitude >> 64 == 0 {
             write_decimal(value < 0, magnitude as u64, self.scale, sink);
         } else {
@@ -97,7 +97,7 @@ impl<W: Words> Writer for Decimals<W> {
     }
 }
 
-/// Decimals of 32 bytes, likewise.
+/// The writer of decimals of 32 bytes. The word is the scale.
 #[derive(Clone, Copy)]
 pub struct WideDecimals<W> {
     scale: i32,
@@ -121,7 +121,7 @@ impl<W: Words> Writer for WideDecimals<W> {
     }
 }
 
-/// A number of so many bytes, with its sign.
+/// Extends the sign of a number of `width` bytes.
 #[inline(always)]
 fn signed(bits: u64, width: u64) -> i64 {
     let above = 64 - 8 * width as u32;
@@ -153,11 +153,11 @@ macro_rules! floats {
 }
 
 floats! {
-    /// Halves. The words are [`POWERS`](super::powers::POWERS).
+    /// The writer of halves. The words are [`POWERS`](super::powers::POWERS).
     Halves write_f16 |bits| F16(bits as u16);
-    /// Singles. The words are [`POWERS`](super::powers::POWERS).
+    /// The writer of singles. The words are [`POWERS`](super::powers::POWERS).
     Singles write_f32 |bits| f32::from_bits(bits as u32);
-    /// Doubles. The words are [`POWERS`](super::powers::POWERS).
+    /// The writer of doubles. The words are [`POWERS`](super::powers::POWERS).
     Doubles write_f64 |bits| f64::from_bits(bits);
 }
 
@@ -186,25 +186,26 @@ macro_rules! told_in_one_word {
 }
 
 told_in_one_word! {
-    /// Days. The word is whether they are counted in milliseconds.
+    /// The writer of days. The word is whether they are counted in milliseconds.
     Days bool = |word| word != 0, |bits, width, milliseconds, sink| match milliseconds {
         true => write_date64(signed(bits.low as u64, width), sink),
         false => write_date32(bits.low as i32, sink),
     };
-    /// Times of day. The word is the [unit](Unit::cuts).
+    /// The writer of times of day. The word is the [unit](Unit::cuts).
     Times Unit = |word| Unit::new(word as u32), |bits, width, unit, sink| write_time(signed(bits.low as u64, width), unit, sink);
-    /// Durations. The word is the [unit](Unit::cuts).
+    /// The writer of durations. The word is the [unit](Unit::cuts).
     Durations Unit = |word| Unit::new(word as u32), |bits, width, unit, sink| {
         write_duration(signed(bits.low as u64, width), unit, sink)
     };
-    /// Intervals. The word is the [kind](Kind::new).
+    /// The writer of intervals. The word is the [kind](Kind::new).
     Intervals Kind = |word| Kind::new(word), |bits, width, kind, sink| {
         let above = 128 - 8 * width as u32;
         write_interval((bits.low << above) as i128 >> above, kind, sink)
     };
 }
 
-/// Timestamps. The words are the [unit](Unit::cuts), whether the type has a zone, and that as a [`Table`]: UTC where it has none.
+/// The writer of timestamps. The words are the [unit](Unit::cuts), whether the type has a zone, and the zone
+/// as a [`Table`], which is UTC if the type has none.
 #[derive(Clone, Copy)]
 pub struct Timestamps<W> {
     unit: Unit,
@@ -227,7 +228,7 @@ impl<W: Words> Writer for Timestamps<W> {
     }
 }
 
-/// Gives `$macro` the list: a number, entries' names, and the writer.
+/// Passes the list to `$macro`: a number, the names of the entries, and the writer.
 macro_rules! writers {
     ($macro:ident) => {
         $macro! {
@@ -248,24 +249,24 @@ macro_rules! writers {
 }
 pub(super) use writers;
 
-/// What is done with a writer whose type is known at run time only.
+/// An operation on a writer whose type is only known at run time.
 pub trait WithWriter {
-    /// What comes of it.
+    /// The result of the operation.
     type Output;
-    /// Does it.
+    /// Runs the operation on a writer.
     fn with<W: Writer>(self, writer: W) -> Self::Output;
 }
 
 macro_rules! writing {
     ($($writer:ident $key:literal $measure:ident $write:ident;)+) => {
-        /// Which writer a type has.
+        /// The writer of a type.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum Writing {
             $(#[doc = concat!("[`", stringify!($writer), "`]")] $writer = $key,)+
         }
 
         impl Writing {
-            /// Does something with the writer that words tell of.
+            /// Runs an operation on this writer, for the type that words describe.
             pub fn visit<V: WithWriter>(self, words: &[u64], visitor: V) -> V::Output {
                 match self {
                     $(Writing::$writer => visitor.with($writer::of(words)),)+

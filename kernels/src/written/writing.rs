@@ -1,9 +1,11 @@
-//! Values to columns of text.
+//! Writing of columns of values as columns of text.
 //!
-//! The one idea: a value is written twice by the same function. [`Measure`] counts its bytes ([`Length`]), from which a
-//! [`scan`](crate::scan) makes offsets, and [`Write`] puts them there. So there is no most that a row may have, and no row waits for another.
+//! The one idea: the same function writes a value twice. [`Measure`] counts its bytes ([`Length`]), a
+//! [`scan`](crate::scan) turns the lengths into offsets, and [`Write`] stores the bytes at them. So a row has
+//! no maximum length, and no row waits for another.
 //!
-//! Bytes a row: its value twice, four bytes of length, two neighbouring offsets, and its text a byte at a time.
+//! Bytes moved per row: its value twice, four bytes of length, two neighbouring offsets, and its text a byte
+//! at a time.
 
 use super::writers::*;
 use super::{Backwards, Length, Sink};
@@ -12,38 +14,38 @@ use crate::memory::{Bits, In, Out};
 use crate::scan::TILE;
 use crate::target::{Lane, Wave};
 
-/// Rows that one wave writes, for each of its lanes.
+/// Rows that one wave writes for each of its lanes.
 const ROWS_PER_LANE: u64 = 4;
 
 macro_rules! write_kernels {
     ($($writer:ident $key:literal $measure:ident $write:ident;)+) => {
         kernel! {
             family "write";
-            /// How many bytes each value takes.
+            /// Computes how many bytes each value takes as text.
             Measure {
-                /// The values; of bits, from `In::bitmap`.
+                /// The values; bits come from `In::bitmap`.
                 values: In<u8>,
-                /// Of bits, from `In::bitmap`.
+                /// The bit offset of `values` from `In::bitmap`, if they are bits.
                 offset: u64,
-                /// Bytes of a value; 0 for bits.
+                /// The width of a value in bytes; 0 for bits.
                 width: u64,
-                /// What the entry's writer is told.
+                /// The words that describe the type to the entry's writer.
                 words: In<u64>,
-                /// From `In::bitmap`: which are valid. Others have no bytes. May be absent.
+                /// The validity of the values, from `In::bitmap`. A null value takes no bytes. May be absent.
                 valid: In<u32>,
-                /// From `In::bitmap`.
+                /// The bit offset of `valid`, from `In::bitmap`.
                 valid_offset: u64,
-                /// How many; not 0.
+                /// The number of rows; not 0.
                 rows: u64,
-                /// How many bytes each has.
+                /// Receives how many bytes each value takes.
                 lens: Out<u32>,
-                /// The sum of each tile of lengths.
+                /// Receives the sum of each tile of lengths.
                 sums: Out<u64>,
-                /// Lowered to the first row whose value has no text: `u64::MAX` before.
+                /// Lowered to the first row whose value has no text; `u64::MAX` before.
                 fault: Out<u64>,
             }
             waves |args, _| args.rows.div_ceil(TILE);
-            /// By what is written.
+            /// By the type of the values.
             MEASURE {
                 $($measure [$key] = measure::<$writer<In<u64>>>,)+
             }
@@ -51,27 +53,28 @@ macro_rules! write_kernels {
 
         kernel! {
             family "write";
-            /// Writes each value where it belongs.
+            /// Writes each value as text at its position.
             Write {
-                /// As in [`Measure`].
+                /// The values, as in [`Measure`].
                 values: In<u8>,
-                /// As in [`Measure`].
+                /// The bit offset of `values`, as in [`Measure`].
                 offset: u64,
-                /// As in [`Measure`].
+                /// The width of a value in bytes, as in [`Measure`].
                 width: u64,
-                /// As in [`Measure`].
+                /// The words that describe the type, as in [`Measure`].
                 words: In<u64>,
-                /// How many; not 0.
+                /// The number of rows; not 0.
                 rows: u64,
-                /// Where each begins, and one more: what the lengths add up to. Of rows without bytes nothing is written.
+                /// The position of each row's text, and the end of the last. Rows without bytes are not
+                /// written.
                 to: In<u8>,
-                /// Bytes of an offset.
+                /// The width of an offset in bytes: 4 or 8.
                 to_width: u64,
-                /// The bytes.
+                /// The output: the bytes of all rows.
                 out: Out<u8>,
             }
             waves |args, width| args.rows.div_ceil(ROWS_PER_LANE * u64::from(width));
-            /// By what is written.
+            /// By the type of the values.
             WRITE {
                 $($write [$key] = write::<$writer<In<u64>>>,)+
             }
@@ -80,7 +83,7 @@ macro_rules! write_kernels {
 }
 writers! { write_kernels }
 
-/// The bits of a value.
+/// Loads the bits of a value.
 #[inline(always)]
 fn load(values: In<u8>, offset: u64, width: u64, row: u64) -> U256 {
     let low = match width {
@@ -158,18 +161,19 @@ fn write<W: Writer<Words = In<u64>>>(args: &Write, wave: &mut Wave) {
     }
 }
 
-/// A row's place in memory, filled from either end.
+/// A row's bytes in memory, filled from either end.
 struct Memory<'l> {
     out: Out<u8>,
     l: Lane<'l>,
-    /// Where the next byte goes.
+    /// The position of the next byte from the beginning.
     from: u64,
-    /// The place behind the next byte from the end.
+    /// The position after the next byte from the end.
     to: u64,
 }
 
 impl Memory<'_> {
-    /// Puts the `count` lowest bytes of a word, eight at most, at a place. A loop that ends at eight is unrolled.
+    /// Stores the `count` lowest bytes of a word, at most eight, at a position. The bound of eight lets the
+    /// compiler unroll the loop.
     #[inline(always)]
     fn set(&self, at: u64, bytes: u64, count: u32) {
         let out = self.out.skip(at);

@@ -1,49 +1,50 @@
-//! Time zones: by how much their clocks are ahead of UTC, and since when.
+//! Time zones: how far their clocks are ahead of UTC, and since when.
 //!
-//! The one idea: a zone is a list of words in memory, one for each time its clocks were set, in ascending order; the first is for what
-//! was before. A fixed offset is a list of one word. Whoever knows the database makes the list; who uses it finds a place in it by
-//! halves, and knows no database.
+//! The one idea: a zone is a list of words in memory, one for each time its clocks were set, in ascending
+//! order; the first word is for the time before that. A fixed offset is a list of one word. The host makes
+//! the list from a database of time zones; readers and writers search in it by halves, and know no database.
 
-/// What a zone's clocks are from a second on, until the next.
+/// The offset of a zone's clocks from a second on, until the next span.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
-    /// The first second, since 1970; in 40 bits. Of the first span it does not matter.
+    /// The first second, since 1970, in 40 bits. In the first span it has no effect.
     pub from: i64,
-    /// Seconds ahead of UTC; in 24 bits.
+    /// The number of seconds ahead of UTC, in 24 bits.
     pub east: i32,
 }
 
 impl Span {
-    /// As a word.
+    /// Packs the span into one word.
     #[inline(always)]
     pub const fn word(self) -> u64 {
         (self.from << 24) as u64 | self.east as u64 & 0xff_ffff
     }
 
-    /// Of a word.
+    /// Unpacks a span from its word.
     #[inline(always)]
     pub const fn of(word: u64) -> Span {
         Span { from: word as i64 >> 24, east: (word as i32) << 8 >> 8 }
     }
 }
 
-/// A zone: its [`Span`]s, as words. Between two of them lie more than two days.
+/// A zone: a list of [`Span`]s, as words. Two of them are more than two days apart.
 pub trait Zone: Copy {
-    /// How many, at least one.
+    /// Returns the number of spans, at least one.
     fn count(self) -> u64;
-    /// The word of one.
+    /// Returns the word of span `i`.
     fn word(self, i: u64) -> u64;
 
-    /// One of the spans.
+    /// Returns span `i` of the zone.
     #[inline(always)]
     fn span(self, i: u64) -> Span {
         Span::of(self.word(i))
     }
 
-    /// The span of a second: of UTC, or of the zone's own clocks, and then the last that began by then.
+    /// Returns the index of the span of a second of UTC or, if `own`, of the zone's own clocks: the last span
+    /// that began by then.
     #[inline(always)]
     fn find(self, seconds: i64, own: bool) -> u64 {
-        // Halved alike whatever is found, so that no branch depends on it.
+        // Halves the list in the same way whatever the result, so that no branch depends on it.
         let (mut low, mut left) = (0, self.count());
         while left > 1 {
             let half = left / 2;
@@ -55,13 +56,14 @@ pub trait Zone: Copy {
         low
     }
 
-    /// How far its clocks are ahead of UTC at an instant.
+    /// Returns how far the zone's clocks are ahead of UTC at an instant.
     #[inline(always)]
     fn offset_at_utc(self, seconds: i64) -> i32 {
         self.span(self.find(seconds, false)).east
     }
 
-    /// How far its clocks are ahead of UTC when they say something; `None` if they say it twice, or never. So are texts read.
+    /// Returns how far the zone's clocks are ahead of UTC when they show a time; `None` if they show it
+    /// twice, or never. Texts are read by this rule.
     #[inline(always)]
     fn offset_of_local(self, seconds: i64) -> Option<i32> {
         let i = self.find(seconds, true);
@@ -71,20 +73,21 @@ pub trait Zone: Copy {
         (!again && !never).then_some(here.east)
     }
 
-    /// How far its clocks are ahead of UTC when they say something: the second time if they say it twice, and as before if they were
-    /// set past it. So are values cast.
+    /// Returns how far the zone's clocks are ahead of UTC when they show a time. If they show it twice, the
+    /// second time counts; if they were set past it, the offset before that. Casts of values follow this
+    /// rule.
     #[inline(always)]
     fn offset_for_local(self, seconds: i64) -> i32 {
         self.span(self.find(seconds, true)).east
     }
 }
 
-/// As many seconds ahead of UTC, always.
+/// A zone whose clocks are always the same number of seconds ahead of UTC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fixed(pub i32);
 
 impl Fixed {
-    /// UTC.
+    /// The zone without an offset: UTC.
     pub const UTC: Fixed = Fixed(0);
 }
 

@@ -1,7 +1,8 @@
-//! Casts that a time zone takes part in, where its clocks were set now and then: a lane has a row, and finds its place in the zone's
-//! table.
+//! Casts that involve a time zone whose clocks have been set: a lane has a row, and searches for its position
+//! in the zone's table.
 //!
-//! Bytes a row: its value, its value as the other type, and a bit; of the table as many words as halving it takes.
+//! Bytes moved per row: its value, its value in the other type, and a bit; and as many words of the table as
+//! a binary search reads.
 
 use super::unit::Unit;
 use super::words::Table;
@@ -9,21 +10,22 @@ use super::zoned::{from_date32, from_timestamp, to_date32, to_date64, to_time};
 use crate::memory::{Bits, In, Out};
 use crate::target::Wave;
 
-/// Rows that one wave casts, for each of its lanes.
+/// Rows that one wave casts for each of its lanes.
 const ROWS_PER_LANE: u64 = 4;
 
-/// What is cast to what.
+/// The source and the target of a cast.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Zoning {
-    /// A zone's timestamp to Date32.
+    /// From a zone's timestamp to Date32.
     ToDate32,
-    /// A zone's timestamp to Date64.
+    /// From a zone's timestamp to Date64.
     ToDate64,
-    /// A zone's timestamp to a time of day.
+    /// From a zone's timestamp to a time of day.
     ToTime,
-    /// What a clock says to a zone's timestamp: of a timestamp without a zone, or of Date64 in milliseconds.
+    /// From the time on a wall clock to a zone's timestamp: a timestamp without a zone, or a Date64 in
+    /// milliseconds.
     FromTimestamp,
-    /// A day to a zone's timestamp.
+    /// From a day to a zone's timestamp.
     FromDate32,
 }
 
@@ -31,29 +33,29 @@ kernel! {
     family "zone";
     /// Casts from or to timestamps of a zone.
     CastZoned {
-        /// The values.
+        /// The values to cast.
         values: In<u8>,
-        /// Bytes of each: 4 or 8.
+        /// The width of a value in bytes: 4 or 8.
         width: u64,
-        /// From `In::bitmap`: which are valid. Others become zeros. May be absent.
+        /// The validity of the values, from `In::bitmap`. Null values become zeros. May be absent.
         valid: In<u32>,
-        /// From `In::bitmap`.
+        /// The bit offset of `valid`, from `In::bitmap`.
         valid_offset: u64,
-        /// How many; not 0.
+        /// The number of rows; not 0.
         rows: u64,
         /// The [`Zoning`], the units from and to, and the zone as a [`Table`].
         words: In<u64>,
-        /// The values of the other type; of those that do not fit, zeros.
+        /// Receives the values of the other type; zero for those that do not fit.
         out: Out<u8>,
-        /// Bytes of each: 4 or 8.
+        /// The width of a result in bytes: 4 or 8.
         out_width: u64,
-        /// Whole words: a bit for each row that is valid and fits. May be absent.
+        /// Receives a bit for each row that is valid and fits, in whole words. May be absent.
         good: Out<u32>,
-        /// Lowered to the first valid row that does not fit: `u64::MAX` before.
+        /// Lowered to the first valid row that does not fit; `u64::MAX` before.
         fault: Out<u64>,
     }
     waves |args, width| args.rows.div_ceil(ROWS_PER_LANE * u64::from(width));
-    /// One entry.
+    /// The only entry of this kernel.
     CAST_ZONED {
         zone_cast = cast,
     }
