@@ -1,29 +1,30 @@
-//! Bitmaps: counting the nulls of many in one launch; copying, negating and combining, with the null count in the same
-//! pass.
+//! Bitmaps: counting the nulls of many bitmaps in one launch; copying, negating and combining bitmaps, with
+//! the null count in the same pass.
 //!
-//! All of it goes sixteen bytes at a time. To count, bitmaps are read so where whole aligned chunks hold only wanted bits,
-//! and word by word at the two edges. What writes a bitmap writes aligned blocks, each made of the two chunks it lies in;
-//! where the bits begin with a chunk, of that one alone. Only the last block is written word by word.
+//! All kernels work in units of sixteen bytes. A count reads aligned chunks that hold only wanted bits whole,
+//! and the two edges word by word. A kernel that writes a bitmap writes aligned blocks. It makes each from
+//! the two chunks that hold its bits, or from one chunk alone if the bits begin on a chunk's boundary. Only
+//! the last block is written word by word.
 
 use crate::memory::{Bits, Blocks, In, Out, TableRow, ones};
 use crate::target::{Lane, Wave};
 
 kernel! {
     family "bitmap";
-    /// Nulls of many bitmaps: `nulls[map]`, zeroed before, receives the number of unset bits of each.
-    /// Each bitmap is spread over `parts` waves (see [`null_count_parts`]).
+    /// Counts the nulls of many bitmaps: `nulls[map]`, zeroed before, receives the number of unset bits of
+    /// each. Each bitmap is spread over `parts` waves (see [`null_count_parts`]).
     NullCount {
         /// A [`NullCountRow`] for each bitmap.
         maps: In<u64>,
-        /// How many bitmaps.
+        /// The number of bitmaps.
         count: u64,
-        /// Waves for each.
+        /// The number of waves for each bitmap.
         parts: u64,
-        /// One number for each.
+        /// Receives one number for each bitmap.
         nulls: Out<u64>,
     }
     waves |args, _| args.count * args.parts;
-    /// One entry.
+    /// The only entry of this kernel.
     NULL_COUNT {
         null_count = null_count,
     }
@@ -31,23 +32,23 @@ kernel! {
 
 kernel! {
     family "bitmap";
-    /// A new bitmap from one or two, and its null count.
+    /// Makes a new bitmap from one or two, and counts its nulls.
     ///
-    /// Copying is also how bytes move to where they are aligned: a bitmap of eight bits a byte.
+    /// The copy also moves bytes to an aligned position: they are a bitmap of eight bits for each byte.
     Combine {
-        /// From `In::bitmap`.
+        /// The first bitmap, from `In::bitmap`.
         left: In<u32>,
-        /// Its bit offset.
+        /// The bit offset of `left`, from `In::bitmap`.
         left_offset: u64,
-        /// From `In::bitmap`; absent where there is only one.
+        /// The second bitmap, from `In::bitmap`; absent if the entry takes only one.
         right: In<u32>,
-        /// Its bit offset.
+        /// The bit offset of `right`, from `In::bitmap`.
         right_offset: u64,
-        /// In bits.
+        /// The length of each bitmap in bits.
         len: u64,
-        /// Whole words, on a 16-byte boundary; bits past the end become zero.
+        /// The result in whole words, on a 16-byte boundary; bits past the end become zero.
         target: Out<u32>,
-        /// One number, zeroed before: how many of the result's bits are unset. Or absent.
+        /// One number, zeroed before, which receives how many of the result's bits are unset. May be absent.
         nulls: Out<u64>,
     }
     waves |args, _| args.len.div_ceil(BLOCKS * 128);
@@ -59,7 +60,7 @@ kernel! {
     }
 }
 
-/// Blocks of 128 bits that a wave writes.
+/// The number of blocks of 128 bits that a wave writes.
 const BLOCKS: u64 = 256;
 
 /// Blocks that a lane has in flight.
@@ -67,11 +68,11 @@ const STEP: usize = 4;
 
 /// A bitmap in the table of [`NullCount`].
 pub struct NullCountRow {
-    /// From `In::bitmap`.
+    /// The bitmap, from `In::bitmap`.
     pub words: In<u32>,
-    /// From `In::bitmap`.
+    /// The bit offset of `words`, from `In::bitmap`.
     pub offset: u64,
-    /// In bits.
+    /// The length of the bitmap in bits.
     pub len: u64,
 }
 
@@ -85,16 +86,19 @@ impl TableRow for NullCountRow {
 
 const ROW: u64 = NullCountRow::ROW;
 
-/// Sixteen-byte loads a lane has in flight: with half of them, waiting would take as long as memory does.
+/// 16-byte loads that a lane has in flight. With half of them, memory latency would take as long as the
+/// transfer.
 const LOADS: usize = 8;
 
-/// How many waves to spread a bitmap of `longest` bits over: as many as have a full step each, within reason.
+/// Returns how many waves to spread a bitmap of `longest` bits over: one for each full step, between 1 and
+/// 4096.
 pub fn null_count_parts(longest: u64, width: u32) -> u64 {
     (longest / 128 / (LOADS as u64 * u64::from(width))).clamp(1, 4096)
 }
 
 fn null_count(args: &NullCount, wave: &mut Wave) {
-    // In 32 bits, which the limit on waves allows: a 64-bit division is a hundred instructions longer.
+    // Divides in 32 bits, which the limit on waves allows: a 64-bit division takes a hundred instructions
+    // more.
     let (index, parts) = (wave.index() as u32, (args.parts as u32).max(1));
     let (map, part) = (u64::from(index / parts), u64::from(index % parts));
     if map >= args.count {
@@ -103,7 +107,7 @@ fn null_count(args: &NullCount, wave: &mut Wave) {
     let words: In<u32> = args.maps.input(wave, map * ROW);
     let (offset, len) = (args.maps.get(map * ROW + 2), args.maps.get(map * ROW + 3));
     let end = offset + len;
-    // Chunks `first..last` hold only wanted bits.
+    // The chunks `first..last` hold only wanted bits.
     let (first, last) = (offset.div_ceil(128), end / 128);
     let chunks = words.cast::<u128>();
     let step = LOADS as u64 * u64::from(wave.width());
@@ -133,14 +137,14 @@ fn null_count(args: &NullCount, wave: &mut Wave) {
     wave.once(|l| args.nulls.add(l, map, (if part == 0 { len } else { 0 }).wrapping_sub(set)));
 }
 
-/// A lane's chunks of a full step.
+/// Loads a lane's chunks of a full step.
 #[inline(always)]
 fn load(chunks: In<u128>, at: u64, l: Lane<'_>, wave: &Wave) -> [u128; LOADS] {
     core::array::from_fn(|k| chunks.stream(at + u64::from(k as u32 * wave.width() + l.index())))
 }
 
-/// The set bits of this lane's word at the edges, where chunks hold unwanted bits too: lanes 0..4 have the first chunk's
-/// words, lanes 4..8 the last one's.
+/// Returns how many wanted bits are set in this lane's word at the edges, in which chunks also hold unwanted
+/// bits. Lanes 0..4 have the first chunk's words, lanes 4..8 the last one's.
 #[inline(always)]
 fn edge(words: In<u32>, offset: u64, end: u64, l: Lane<'_>) -> u32 {
     let (first, last) = (offset.div_ceil(128), end / 128);
@@ -167,7 +171,8 @@ fn not(args: &Combine, wave: &mut Wave) {
     one(args, wave, |bits| !bits)
 }
 
-/// From one bitmap: where its bits begin with a chunk of memory, each is loaded once and nothing is shifted.
+/// Makes a bitmap from one. If its bits begin on a chunk's boundary, each chunk is loaded once and nothing is
+/// shifted.
 #[inline(always)]
 fn one(args: &Combine, wave: &mut Wave, f: impl Fn(u128) -> u128) {
     let Some(first) = first(args, wave) else { return };
@@ -190,14 +195,14 @@ fn and(args: &Combine, wave: &mut Wave) {
     }
 }
 
-/// The first of a wave's blocks; `None` for a wave without any.
+/// Returns the first of a wave's blocks; `None` for a wave without blocks.
 #[inline(always)]
 fn first(args: &Combine, wave: &Wave) -> Option<u64> {
     let first = wave.index() * BLOCKS;
     if first * 128 < args.len { Some(first) } else { None }
 }
 
-/// Writes a wave's blocks. `from` gives a block by its place; `like` knows how many bits there are.
+/// Writes a wave's blocks. `from` returns a block by its index in the wave; `like` knows the number of bits.
 #[inline(always)]
 fn combine(args: &Combine, wave: &mut Wave, like: Blocks, from: impl Fn(u32) -> u128) {
     let first = wave.index() * BLOCKS;
@@ -240,7 +245,7 @@ fn combine(args: &Combine, wave: &mut Wave, like: Blocks, from: impl Fn(u32) -> 
     }
 }
 
-/// Writes those words of block `i` that are among the first `words`.
+/// Writes the words of block `i` whose index is below `words`.
 #[inline(always)]
 fn store_words(target: Out<u32>, l: Lane<'_>, i: u32, block: u128, words: u32) {
     for w in 0..4 {

@@ -1,20 +1,21 @@
-//! Copying what ranges cover: bytes, bits and offsets.
+//! Copying of the elements that ranges cover: bytes, bits and offsets.
 //!
-//! The one idea: the work is dealt out by what is **written**, not by rows, so a thousand empty strings and one of a
-//! gigabyte keep the same waves busy. A wave owns a run of output; it finds the ranges at both ends of the run by a search
-//! in which all lanes probe at once (five rounds for a billion rows), and each lane then finds the range of its own bytes
-//! between those two, and walks on from range to range until they are full: see `gather.rs`.
+//! The one idea: the work is divided by **output**, not by rows, so a thousand empty strings and one of a
+//! gigabyte keep the same waves busy. A wave owns a run of output. It finds the ranges at both ends of the
+//! run by a search in which all lanes probe at once (five rounds for a billion rows). Each lane then finds
+//! the range of its own bytes between those two, and walks on from range to range until its bytes are
+//! complete: see `gather.rs`.
 //!
-//! A **piece** is what one range contributes to a lane's 16 bytes. It is loaded as the two aligned 16-byte blocks it can
-//! lie in and shifted into place, so every access is 16 bytes wide whatever the alignment. A block that
-//! holds no wanted byte is not read: its neighbour is, again.
+//! A **piece** is the part of a lane's 16 bytes that one range contributes. It is loaded as the two aligned
+//! 16-byte blocks that can hold it and shifted into position, so every access is 16 bytes wide whatever the
+//! alignment. A block that holds no wanted byte is not read; its neighbour is read again instead.
 //!
-//! Bytes moved: the output once, its source once (with the rest of the sectors it touches), and 8 to 16 bytes a range.
-//! Where ranges are short a lane has a range, and its four 16-byte loads are in flight: some 270 instructions for the 384 bytes
-//! that 32 strings of 12 bytes are. Where they are long, two slots a lane and so four 16-byte loads are: some 80
-//! instructions for the 512 bytes that a wave of 32 stores at once.
+//! Bytes moved: the output once, its source once (with the rest of the sectors it touches), and 8 to 16 bytes
+//! for each range. If ranges are short, a lane has one range and four 16-byte loads in flight: about 270
+//! instructions for the 384 bytes of 32 strings of 12 bytes. If they are long, a lane has two slots and so
+//! four 16-byte loads in flight: about 80 instructions for the 512 bytes that a wave of 32 stores at once.
 //!
-//! `starts` and `to` are our own ([`ranges`](crate::ranges) checked them), so nothing is clamped here but the ends of the
+//! [`ranges`](crate::ranges) has checked `starts` and `to`, so this module only clamps at the ends of the
 //! buffers.
 
 use crate::gather::{BYTES_PER_LANE, Plain, Views, gather};
@@ -24,10 +25,10 @@ use crate::ranges::Edges;
 use crate::scan::Summand;
 use crate::target::{Lanes, Wave};
 
-/// Words of bits that one wave writes, for each of its lanes.
+/// Words of bits that one wave writes for each of its lanes.
 const WORDS_PER_LANE: u64 = 8;
 
-/// Offsets that one wave writes, for each of its lanes.
+/// Offsets that one wave writes for each of its lanes.
 const OFFSETS_PER_LANE: u64 = 16;
 
 /// Offsets that a lane has in flight.
@@ -35,27 +36,27 @@ const ELEMENTS: usize = 4;
 
 kernel! {
     family "copy";
-    /// The bytes that ranges cover, end to end.
+    /// Copies the bytes that ranges cover, end to end.
     CopyBytes {
-        /// Where each range's elements go, and one more: where they end.
+        /// The position of each range's elements in the output, in elements, and the end of the last.
         to: In<u8>,
-        /// The first element of each.
+        /// The first element of each range.
         starts: In<u8>,
-        /// How many ranges; not 0.
+        /// The number of ranges; not 0.
         rows: u64,
-        /// Bytes in an element.
+        /// The number of bytes in an element.
         scale: u64,
         /// The elements, from `In::bitmap`.
         bytes: In<u32>,
-        /// From `In::bitmap`, in bits.
+        /// The offset of `bytes` in bits, from `In::bitmap`.
         offset: u64,
-        /// On a 16-byte boundary and writable up to one.
+        /// The output, on a 16-byte boundary and writable up to one.
         out: Out<u128>,
-        /// How many bytes in all; not 0. What is left of the last 16 bytes is set to zero.
+        /// The length of the output in bytes; not 0. The rest of the last 16 bytes is set to zero.
         len: u64,
     }
     waves |args, width| args.len.div_ceil(BYTES_PER_LANE * u64::from(width));
-    /// By the width in bytes of a start and of a place to go.
+    /// By the width in bytes of a start and of a position in `to`.
     COPY_BYTES {
         copy_bytes_b4 [4] = copy_bytes::<u32>,
         copy_bytes_b8 [8] = copy_bytes::<u64>,
@@ -64,23 +65,23 @@ kernel! {
 
 kernel! {
     family "copy";
-    /// The bytes that views point to, end to end.
+    /// Copies the bytes that views point to, end to end.
     CopyViews {
-        /// Where each row's bytes go, and one more: where they end.
+        /// The position of each row's bytes in the output, and the end of the last.
         to: In<u8>,
         /// The views: 16 bytes each. They MUST have been checked: see [`views`](crate::views).
         views: In<u128>,
-        /// How many; not 0.
+        /// The number of views; not 0.
         rows: u64,
         /// The data buffers: a [`BufferRow`](crate::views::BufferRow) for each.
         buffers: In<u64>,
-        /// On a 16-byte boundary and writable up to one.
+        /// The output, on a 16-byte boundary and writable up to one.
         out: Out<u128>,
-        /// How many bytes in all; not 0. What is left of the last 16 bytes is set to zero.
+        /// The length of the output in bytes; not 0. The rest of the last 16 bytes is set to zero.
         len: u64,
     }
     waves |args, width| args.len.div_ceil(BYTES_PER_LANE * u64::from(width));
-    /// By the width in bytes of a place to go.
+    /// By the width in bytes of a position in `to`.
     COPY_VIEWS {
         copy_views_b4 [4] = copy_views::<u32>,
         copy_views_b8 [8] = copy_views::<u64>,
@@ -89,29 +90,29 @@ kernel! {
 
 kernel! {
     family "copy";
-    /// The bits that ranges cover, end to end.
+    /// Copies the bits that ranges cover, end to end.
     CopyBits {
-        /// As in [`CopyBytes`].
+        /// The positions of the ranges' elements in the output, as in [`CopyBytes`].
         to: In<u8>,
-        /// As in [`CopyBytes`].
+        /// The first element of each range, as in [`CopyBytes`].
         starts: In<u8>,
-        /// How many ranges; not 0.
+        /// The number of ranges; not 0.
         rows: u64,
-        /// Bits in an element.
+        /// The number of bits in an element.
         scale: u64,
         /// The elements, from `In::bitmap`.
         words: In<u32>,
-        /// From `In::bitmap`.
+        /// The bit offset of `words`, from `In::bitmap`.
         offset: u64,
-        /// Whole words are written; bits past the end are zero.
+        /// The output, in whole words; bits past the end are zero.
         out: Out<u32>,
-        /// How many bits in all; not 0.
+        /// The length of the output in bits; not 0.
         len: u64,
-        /// Receives, added to what is there, how many are unset. May be absent.
+        /// Adds the number of unset bits in the output to this number. May be absent.
         unset: Out<u64>,
     }
     waves |args, width| args.len.div_ceil(32 * WORDS_PER_LANE * u64::from(width));
-    /// By the width in bytes of a start and of a place to go.
+    /// By the width in bytes of a start and of a position in `to`.
     COPY_BITS {
         copy_bits_b4 [4] = copy_bits::<u32>,
         copy_bits_b8 [8] = copy_bits::<u64>,
@@ -120,25 +121,27 @@ kernel! {
 
 kernel! {
     family "copy";
-    /// The offsets of the elements that ranges cover, moved to where the elements below them go, and one more.
+    /// Copies the offsets of the elements that ranges cover, adjusted to the new positions of the elements
+    /// one level down, and the final offset.
     CopyOffsets {
-        /// As in [`CopyBytes`].
+        /// The positions of the ranges' elements in the output, as in [`CopyBytes`].
         to: In<u8>,
-        /// As in [`CopyBytes`].
+        /// The first element of each range, as in [`CopyBytes`].
         starts: In<u8>,
-        /// How many ranges; not 0.
+        /// The number of ranges; not 0.
         rows: u64,
-        /// Elements in an element of the level above.
+        /// The number of elements in an element of the level above.
         scale: u64,
         /// The offsets of the elements.
         offsets: In<u8>,
         /// The first element one level down of each range, from [`Compose`](crate::ranges::Compose).
         next_starts: In<u64>,
-        /// Where each range's elements one level down go, and one more.
+        /// The position of each range's elements one level down in the output, and the end of the last.
         next_to: In<u64>,
-        /// Offsets that do not fit wrap: ask the total first.
+        /// The output: one more offset than `len`. An offset that does not fit wraps, so check the total
+        /// first.
         out: Out<u8>,
-        /// How many elements in all; not 0.
+        /// The number of elements in all ranges; not 0.
         len: u64,
     }
     waves |args, width| (args.len + 1).div_ceil(OFFSETS_PER_LANE * u64::from(width));
@@ -224,7 +227,7 @@ fn copy_offsets<T: Summand, E: Summand + Edges>(args: &CopyOffsets, wave: &mut W
     if at > args.len {
         return;
     }
-    // The offset past the last element is where the last range's elements end.
+    // The offset past the last element is the end of the last range's elements.
     if args.len - at < run {
         wave.once(|l| out.set(l, args.len, E::from_wide(args.next_to.get(args.rows))));
     }
@@ -247,7 +250,7 @@ fn copy_offsets<T: Summand, E: Summand + Edges>(args: &CopyOffsets, wave: &mut W
                 let element = starts.get(r).wide() * args.scale + inside;
                 let (base, to, upto) =
                     (args.next_starts.get(r), args.next_to.get(r), args.next_to.get(r + 1));
-                // What lies between a range's ends was not looked at: keep it inside.
+                // The offsets between a range's ends are not checked: keep them inside the range.
                 to + E::edge(args.offsets, element).saturating_sub(base).min(upto - to)
             })
         });

@@ -1,14 +1,16 @@
-//! Filter: moving the values that a selection keeps, straight from source to destination.
+//! Filter: moves the values that a selection keeps straight from source to destination.
 //!
-//! One wave moves one tile of one column. What it does depends on how the selected rows lie:
-//! - a whole tile, both ends aligned: sixteen bytes a lane;
-//! - few of every lane's rows: each lane walks the set bits of its own rows, so empty rows cost nothing;
-//! - values of one or two bytes in whole, aligned tiles: each lane loads eight bytes of neighbouring rows and stores those
-//!   that are kept, because instructions, not bytes, are what there is too much of;
-//! - else 32 or 64 rows at a time: their selection word is the mask of the lanes that load and store, and a lane's place
-//!   in the output is its rank in it. Several such steps are in flight; as many empty ones are skipped. Where hardly a
-//!   sector is without a kept row, all rows are loaded: no load then waits for its condition, and twice as many are in
-//!   flight, because a processor has fewer predicates than a step has loads.
+//! One wave moves one tile of one column. The method depends on the distribution of the selected rows:
+//! - A whole tile whose ends are both aligned: sixteen bytes a lane.
+//! - Few of every lane's rows: each lane walks the set bits of its own rows, so rows that are not kept cost
+//!   nothing.
+//! - Values of one or two bytes in whole, aligned tiles: each lane loads eight bytes of neighbouring rows and
+//!   stores those that are kept, because instructions, not bytes, are the bottleneck.
+//! - Otherwise, 32 or 64 rows at a time: their selection word is the mask of the lanes that load and store,
+//!   and a lane's position in the output is its rank in it. Several such steps are in flight, and as many
+//!   empty ones are skipped at once. If hardly a sector is without a kept row, all rows are loaded: no load
+//!   then waits for its condition, and twice as many are in flight, because a processor has fewer predicates
+//!   than a step has loads.
 //!
 //! No ballots, no shared memory, no atomics.
 
@@ -17,29 +19,30 @@ use crate::selection::{TILE, TileBits};
 use crate::target::{Lanes, Value, Wave};
 
 kernel! {
-    // Nothing is gained beyond the 48 registers of five blocks but fewer waves.
+    // More registers than the 48 that five blocks allow gain nothing, and would leave fewer waves.
     family "filter", blocks 5;
-    /// Many columns of equal width in one launch.
+    /// Filters many columns of equal width in one launch.
     Filter {
         /// A [`FilterRow`] for each column.
         table: In<u64>,
-        /// How many columns.
+        /// The number of columns.
         columns: u64,
-        /// `Sizes::tiles`.
+        /// The number of tiles: `Sizes::tiles`.
         tiles: u64,
-        /// Rows.
+        /// The number of rows.
         len: u64,
-        /// The mask (`In::bitmap`), or what `Select` wrote.
+        /// The mask (from `In::bitmap`), or the words that `Select` wrote.
         words: In<u32>,
-        /// Their bit offset.
+        /// The bit offset of `words`.
         words_offset: u64,
-        /// From `Offsets`.
+        /// The first output row of each tile, from the kernel `Offsets`.
         offsets: In<u64>,
-        /// How many accesses make one value: for widths that are no power of two, or more than 16 bytes.
+        /// The number of accesses that make up one value, for widths that are no power of two or more than 16
+        /// bytes.
         pieces: u64,
     }
     waves |args, _| args.columns * args.tiles;
-    /// By width in bytes and whether a value has several pieces of it.
+    /// By the width of an access in bytes, and whether a value takes several accesses.
     FILTER {
         filter_b1 [1, 0] = values::<u8>,
         filter_b2 [2, 0] = values::<u16>,
@@ -56,9 +59,9 @@ kernel! {
 
 /// A column in the table of [`Filter`]: naturally aligned for the entry's width.
 pub struct FilterRow<T> {
-    /// The values.
+    /// The values of the column, one for each row.
     pub source: In<T>,
-    /// Where the selected ones go: as long as the selection's total.
+    /// The output for the selected values: as many as the selection's total.
     pub target: Out<T>,
 }
 
@@ -72,12 +75,13 @@ impl<T: Value> TableRow for FilterRow<T> {
     }
 }
 
-/// Loads a lane has in flight.
+/// Loads that a lane has in flight.
 pub(crate) const STEP: usize = 4;
-/// The same where that is what there is too little of: values of four and eight bytes, many of which are kept.
+/// Loads in flight for values that need more of them: those of four and eight bytes, many of which are kept.
 const DEEP: usize = 8;
 
-/// Of how many kept rows in sixteen on, all rows of a tile are loaded: few sectors are without any. 17 is never.
+/// The number of kept rows in sixteen from which on all rows of a tile are loaded, because few sectors are
+/// without a kept row. 17 means never.
 const fn few_sectors_without<T>() -> u64 {
     match size_of::<T>() {
         4 => 4,
@@ -85,10 +89,10 @@ const fn few_sectors_without<T>() -> u64 {
         _ => 17,
     }
 }
-/// Up to one row in so many, its lane walks them.
+/// A lane walks its set bits if at most one row in this many is kept.
 const SPARSE: u32 = 4;
 
-/// A tile of a column, what it moves and where to.
+/// A tile of a column: its source and its destination.
 #[derive(Clone, Copy)]
 pub(crate) struct Tile<T> {
     pub source: In<T>,
@@ -114,19 +118,20 @@ fn values<T: Value>(args: &Filter, wave: &mut Wave) {
     }
 }
 
-/// What a wave works on.
+/// The part of a launch that a wave works on.
 #[derive(Clone, Copy)]
 struct Work<T> {
     tile: Tile<T>,
     count: u64,
-    /// Whether all of its rows are there.
+    /// Whether the tile has all of its rows.
     whole: bool,
 }
 
-/// `None` for a wave without anything to move. `pieces` are the elements of a value.
+/// Returns `None` for a wave with nothing to move. `pieces` is the number of accesses in a value.
 #[inline(always)]
 fn tile<T: Value>(args: &Filter, wave: &mut Wave, pieces: u64) -> Option<Work<T>> {
-    // In 32 bits, which the limit on waves allows: a 64-bit division is a hundred instructions longer.
+    // Divides in 32 bits, which the limit on waves allows: a 64-bit division takes a hundred instructions
+    // more.
     let (index, tiles) = (wave.index() as u32, (args.tiles as u32).max(1));
     let (column, tile) = (u64::from(index / tiles), u64::from(index % tiles));
     if column >= args.columns {
@@ -143,7 +148,7 @@ fn tile<T: Value>(args: &Filter, wave: &mut Wave, pieces: u64) -> Option<Work<T>
     Some(Work { tile: Tile { source, target, bits }, count, whole: (tile + 1) * TILE <= args.len })
 }
 
-/// Whether no lane has many of its rows kept.
+/// Returns whether no lane keeps many of its rows.
 #[inline(always)]
 pub(crate) fn is_sparse<T: Value>(wave: &mut Wave, tile: Tile<T>) -> bool {
     let most = TILE as u32 / wave.width() / SPARSE;
@@ -151,7 +156,7 @@ pub(crate) fn is_sparse<T: Value>(wave: &mut Wave, tile: Tile<T>) -> bool {
     !wave.any(dense)
 }
 
-/// All of a tile, `STEP` sixteen-byte loads at a time.
+/// Moves all of a tile, with `STEP` sixteen-byte loads at a time.
 #[inline(always)]
 fn copy(wave: &Wave, source: In<u128>, target: Out<u128>, chunks: u32) {
     let mut at = 0;
@@ -173,7 +178,7 @@ fn copy(wave: &Wave, source: In<u128>, target: Out<u128>, chunks: u32) {
     }
 }
 
-/// Every lane walks the set bits of its rows, `STEP` at a time.
+/// Moves the rows of each lane's set bits, `STEP` at a time.
 #[inline(always)]
 pub(crate) fn sparse<T: Value>(wave: &mut Wave, tile: Tile<T>) {
     let mut rest = wave.each(|l| tile.bits.own(l));
@@ -212,7 +217,7 @@ pub(crate) fn sparse<T: Value>(wave: &mut Wave, tile: Tile<T>) {
     }
 }
 
-/// Every lane has the neighbouring rows of eight bytes, `STEP` times.
+/// Moves neighbouring rows: `STEP` times, each lane loads eight bytes of them.
 #[inline(always)]
 fn neighbours<T: Value>(wave: &mut Wave, tile: Tile<T>) {
     let (rows, width) = (8 / size_of::<T>() as u32, wave.width());
@@ -227,7 +232,8 @@ fn neighbours<T: Value>(wave: &mut Wave, tile: Tile<T>) {
                 source.stream(u64::from(first + l.index()) + u64::from(k as u32 * width))
             })
         });
-        // Written out: a loop around a collective stays one, and what it indexes would lie in memory.
+        // Written out, because a loop around a collective is not unrolled, and a value it indexes would lie
+        // in memory.
         let [a, b, c, d]: [Lanes<u64>; STEP] = core::array::from_fn(|k| wave.each(|l| loaded.at(l)[k]));
         store_neighbours(wave, tile, before, first, a);
         store_neighbours(wave, tile, before, first + width, b);
@@ -237,7 +243,8 @@ fn neighbours<T: Value>(wave: &mut Wave, tile: Tile<T>) {
     }
 }
 
-/// Stores what is kept of the eight bytes that each lane has; the first lane's are number `first` of the tile's.
+/// Stores the kept rows of the eight bytes that each lane has. The first lane's rows begin with number
+/// `first` of the tile's groups of eight bytes.
 #[inline(always)]
 fn store_neighbours<T: Value>(
     wave: &mut Wave,
@@ -248,7 +255,7 @@ fn store_neighbours<T: Value>(
 ) {
     let (size, each) = (size_of::<T>() as u32, TILE as u32 / wave.width());
     let rows = 8 / size;
-    // The lane that has these rows' bits, and where they begin there.
+    // The lane that holds these rows' bits, and the position of those bits there.
     let owner = wave.each(|l| (first + l.index()) * rows / each);
     let owned = tile.bits.shuffle(owner, wave);
     let to = wave.shuffle(before, owner);
@@ -270,7 +277,8 @@ fn store_neighbours<T: Value>(
     });
 }
 
-/// `width` rows at a time: their selection bits are the mask of the lanes that move a value. `ALL` loads the others' too.
+/// Moves `width` rows at a time: their selection bits are the mask of the lanes that move a value. With
+/// `ALL`, the other lanes load too.
 #[inline(always)]
 pub(crate) fn ranked<T: Value, const LOADS: usize, const ALL: bool>(wave: &mut Wave, tile: Tile<T>) {
     let mut target = tile.target;
@@ -301,7 +309,7 @@ pub(crate) fn ranked<T: Value, const LOADS: usize, const ALL: bool>(wave: &mut W
     }
 }
 
-/// As `values`, for values of several accesses: one piece of all rows after the other.
+/// Like `values`, for values of several accesses: it moves one access of all rows after the other.
 fn pieces<T: Value>(args: &Filter, wave: &mut Wave) {
     let Some(Work { tile, .. }) = tile::<T>(args, wave, args.pieces) else { return };
     let mut moved = 0;

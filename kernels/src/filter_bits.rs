@@ -1,12 +1,13 @@
-//! Filter of bitmaps: booleans and validity, with the null count in the same pass.
+//! Filter of bitmaps (booleans and validity), with the null count in the same pass.
 //!
-//! A lane has 256 neighbouring rows and knows, by a scan over the lanes' counts, where its first kept bit goes. It compacts
-//! word after word (the bits that the selection keeps move to the bottom) and appends what comes out to the word it is
-//! filling. Words that only its own bits fill are stored; the two at its ends, which neighbours may have bits in, get
-//! theirs by an atomic addition into zeroes. Nothing branches on a word: where half of the rows are kept, nearly every word
-//! is a mixed one. Where all lanes keep all of their rows or none, the wave goes a shorter way.
+//! A lane has 256 neighbouring rows, and a scan over the lanes' counts tells it the position of its first
+//! kept bit. It compacts word after word (the kept bits move to the bottom), and appends the result to the
+//! word that it is filling. Words that only its own bits fill are stored. The two words at its ends may also
+//! have bits of neighbours, so it adds its bits to zeroed words by an atomic addition. No branch depends on a
+//! word: if half of the rows are kept, nearly every word is a mixed one. If all lanes keep all of their rows
+//! or none, the wave takes a shorter path.
 //!
-//! Bytes: mask and bitmap once, in 16-byte loads, and the result; two atomic additions for 256 rows.
+//! Bytes moved: mask and bitmap once, in 16-byte loads, and the result; two atomic additions for 256 rows.
 
 use crate::memory::{Bits, Blocks, In, Out, TableRow};
 use crate::selection::TILE;
@@ -14,27 +15,27 @@ use crate::target::{Lane, Lanes, Wave};
 
 kernel! {
     family "filter";
-    /// Many bitmaps in one launch.
+    /// Filters many bitmaps in one launch.
     FilterBits {
         /// A [`FilterBitsRow`] for each bitmap.
         table: In<u64>,
-        /// How many bitmaps.
+        /// The number of bitmaps.
         columns: u64,
-        /// Waves for each: [`filter_bits_spans`].
+        /// The number of waves for each bitmap, from [`filter_bits_spans`].
         spans: u64,
-        /// Rows.
+        /// The number of rows.
         len: u64,
-        /// The mask (`In::bitmap`), or what `Select` wrote.
+        /// The mask (from `In::bitmap`), or the words that `Select` wrote.
         words: In<u32>,
-        /// Their bit offset.
+        /// The bit offset of `words`.
         words_offset: u64,
-        /// From `Offsets`.
+        /// The first output row of each tile, from the kernel `Offsets`.
         offsets: In<u64>,
-        /// One for each bitmap, zeroed before: how many of the selected bits are unset.
+        /// One number for each bitmap, zeroed before: receives how many of the selected bits are unset.
         nulls: Out<u64>,
     }
     waves |args, _| args.columns * args.spans;
-    /// One entry.
+    /// The only entry of this kernel.
     FILTER_BITS {
         filter_bits = filter_bits,
     }
@@ -42,11 +43,11 @@ kernel! {
 
 /// A bitmap in the table of [`FilterBits`].
 pub struct FilterBitsRow {
-    /// From `In::bitmap`.
+    /// The bitmap, from `In::bitmap`.
     pub source: In<u32>,
-    /// From `In::bitmap`.
+    /// The bit offset of `source`, from `In::bitmap`.
     pub offset: u64,
-    /// Zeroed words for the selection's total of bits.
+    /// The output: zeroed words for as many bits as the selection's total.
     pub target: Out<u32>,
 }
 
@@ -60,15 +61,15 @@ impl TableRow for FilterBitsRow {
     }
 }
 
-/// Blocks of 128 rows that a lane has.
+/// The number of blocks of 128 rows that a lane has.
 const BLOCKS: u32 = 2;
 
-/// Waves that [`FilterBits`] has for each bitmap of `len` bits, at a wave's width.
+/// Returns how many waves [`FilterBits`] uses for each bitmap of `len` bits, at a wave's width.
 pub const fn filter_bits_spans(len: u64, width: u32) -> u64 {
     len.div_ceil(span(width))
 }
 
-/// Rows of a wave: whole tiles.
+/// Returns the number of rows of a wave, which is a whole number of tiles.
 const fn span(width: u32) -> u64 {
     width as u64 * BLOCKS as u64 * 128
 }
@@ -79,7 +80,7 @@ fn filter_bits(args: &FilterBits, wave: &mut Wave) {
     if column >= args.columns || first >= args.len {
         return;
     }
-    // The offsets of a whole number of runs of tiles are there, and those past the last tile are the total.
+    // The offsets cover a whole number of runs of tiles; those past the last tile are the total.
     let (tile, tiles) = (first / TILE, span(wave.width()) / TILE);
     let to = args.offsets.get(tile);
     if to == args.offsets.get(tile + tiles) {
@@ -103,7 +104,7 @@ fn filter_bits(args: &FilterBits, wave: &mut Wave) {
         ones(a) + ones(b) + ones(c) + ones(d) + ones(e) + ones(f) + ones(g) + ones(h)
     });
     let (before, _) = wave.scan(count);
-    // Where lanes keep all of their rows or none, as in long runs, nothing has to be moved within words.
+    // If each lane keeps all of its rows or none, as in long runs, no bit has to move within a word.
     let mixed = wave.each(|l| count.at(l) % (BLOCKS * 128) != 0);
     let mixed = wave.any(mixed);
     let unset = wave.each(|l| {
@@ -111,7 +112,7 @@ fn filter_bits(args: &FilterBits, wave: &mut Wave) {
         let to = to + u64::from(before.at(l));
         let mut filling =
             Filling { target: target.skip(to / 32), first: 0, word: 0, bits: to as u32 % 32, set: 0 };
-        // Written out: what a loop indexes would lie in memory.
+        // Written out, because values that a loop indexes would lie in memory.
         if mixed {
             filling.append(l, extract(bits[0], kept[0]), kept[0]);
             filling.append(l, extract(bits[1], kept[1]), kept[1]);
@@ -147,29 +148,29 @@ fn filter_bits(args: &FilterBits, wave: &mut Wave) {
     });
 }
 
-/// What a lane is filling.
+/// The state of a lane's output.
 struct Filling {
-    /// Where its bits go.
+    /// The output, from the lane's first word on.
     target: Out<u32>,
-    /// The first word there, once it is full: other lanes may have bits in it.
+    /// The first word, once it is full: other lanes may have bits in it.
     first: u32,
     /// The word that is not full yet.
     word: u32,
-    /// How many bits there are, with those before its own in the first word.
+    /// The number of bits so far, including those before the lane's own in the first word.
     bits: u32,
-    /// How many have been set.
+    /// The number of set bits so far.
     set: u32,
 }
 
 impl Filling {
-    /// Appends the bits that `mask` selected.
+    /// Appends the bits that `mask` selects.
     #[inline(always)]
     fn append(&mut self, l: Lane<'_>, compact: u32, mask: u32) {
         self.set += compact.count_ones();
         let both = u64::from(compact) << (self.bits % 32) | u64::from(self.word);
         let at = self.bits / 32;
         self.bits += mask.count_ones();
-        // Choices rather than a branch, in which lanes part.
+        // Chooses values instead of branching, because lanes would diverge.
         let full = self.bits / 32 != at;
         if full & (at != 0) {
             self.target.set(l, u64::from(at), both as u32);
@@ -179,7 +180,7 @@ impl Filling {
     }
 }
 
-/// A lane's blocks.
+/// Loads the blocks that a lane has.
 #[inline(always)]
 fn load(wave: &Wave, from: Blocks) -> Lanes<[u128; 2]> {
     if from.are_chunks() {
@@ -189,14 +190,15 @@ fn load(wave: &Wave, from: Blocks) -> Lanes<[u128; 2]> {
     }
 }
 
-/// The words of a lane's blocks.
+/// Returns the words of a lane's blocks.
 #[inline(always)]
 fn words([a, b]: [u128; 2]) -> [u32; 8] {
     core::array::from_fn(|i| if i < 4 { (a >> (32 * i)) as u32 } else { (b >> (32 * (i - 4))) as u32 })
 }
 
-/// The bits of `x` that `mask` selects, moved to the bottom: within bytes by the parallel suffix of Hacker's Delight 7-4,
-/// which takes three rounds there, and then byte by byte to where the counts of selected bits say.
+/// Moves the bits of `x` that `mask` selects to the bottom: within bytes by the parallel suffix of Hacker's
+/// Delight 7-4, which takes three rounds there, and then byte by byte to the position that the counts of
+/// selected bits give.
 #[inline(always)]
 pub fn extract(x: u32, mask: u32) -> u32 {
     let [two, three] = [mask & 0xffff, mask & 0xff_ffff].map(u32::count_ones);

@@ -1,9 +1,9 @@
-//! Filter where few rows of many are kept: a wave has several tiles and looks at those only that have any.
+//! Filter for masks that keep few rows: a wave has several tiles, and only looks at those that keep any.
 //!
-//! What a wave of [`filter`](crate::filter) does for a tile with twenty kept rows is mostly waiting: for its place, for its
-//! selection, for the rows. Here a wave has `RUN` tiles, knows of all of them at once where their rows go, skips those
-//! without any, and loads the selection of the next while it moves the rows of one. Few registers are needed for that, so
-//! more waves can wait.
+//! For a tile with twenty kept rows, a wave of [`filter`](crate::filter) mostly waits: for its position, for
+//! its selection, for the rows. Here a wave has `RUN` tiles. It loads the positions of all of them at once,
+//! skips the tiles that keep no rows, and loads the selection of the next tile while it moves the rows of
+//! one. This needs few registers, so more waves can wait at the same time.
 
 use crate::filter::{ROW, STEP, Tile, is_sparse, ranked, sparse};
 use crate::memory::{In, Out};
@@ -12,21 +12,21 @@ use crate::target::{Value, Wave};
 
 kernel! {
     family "filter_few", blocks 5;
-    /// Many columns of equal width in one launch, few rows of which are kept.
+    /// Filters many columns of equal width in one launch, for masks that keep few rows.
     FilterFew {
         /// A [`FilterRow`](crate::filter::FilterRow) for each column.
         table: In<u64>,
-        /// How many columns.
+        /// The number of columns.
         columns: u64,
-        /// `Sizes::tiles`.
+        /// The number of tiles: `Sizes::tiles`.
         tiles: u64,
-        /// Rows.
+        /// The number of rows.
         len: u64,
-        /// The mask (`In::bitmap`), or what `Select` wrote.
+        /// The mask (from `In::bitmap`), or the words that `Select` wrote.
         words: In<u32>,
-        /// Their bit offset.
+        /// The bit offset of `words`.
         words_offset: u64,
-        /// From `Offsets`.
+        /// The first output row of each tile, from the kernel `Offsets`.
         offsets: In<u64>,
     }
     waves |args, _| args.columns * args.tiles.div_ceil(RUN);
@@ -40,11 +40,12 @@ kernel! {
     }
 }
 
-/// Tiles of a wave.
+/// The number of tiles of a wave.
 const RUN: u64 = 4;
 
 fn few<T: Value>(args: &FilterFew, wave: &mut Wave) {
-    // In 32 bits, which the limit on waves allows: a 64-bit division is a hundred instructions longer.
+    // Divides in 32 bits, which the limit on waves allows: a 64-bit division takes a hundred instructions
+    // more.
     let (tiles, run) = (args.tiles as u32, RUN as u32);
     let (index, runs) = (wave.index() as u32, tiles.div_ceil(run).max(1));
     let (column, first) = (u64::from(index / runs), index % runs * run);

@@ -1,9 +1,9 @@
-//! Writing the bytes of many ranges end to end: what [`CopyBytes`](crate::copy::CopyBytes) and
-//! [`CopyViews`](crate::copy::CopyViews) do.
+//! Writing the bytes of many ranges end to end, for [`CopyBytes`](crate::copy::CopyBytes) and
+//! [`CopyViews`](crate::copy::CopyViews).
 //!
-//! The one idea: where ranges are long, a wave's lanes fill neighbouring slots of 16 bytes, so that all 512 bytes or more
-//! are stored together. Where they are short, lanes that each look for their ranges, and copy one or five pieces, wait for
-//! each other: there a lane has a range instead of a slot, see `short.rs`.
+//! The one idea: if ranges are long, a wave's lanes fill neighbouring slots of 16 bytes, so that all 512
+//! bytes or more are stored together. If they are short, lanes that each search for their ranges and copy one
+//! to five pieces would wait for each other, so a lane has a range instead of a slot: see `short.rs`.
 
 use crate::memory::{In, Out};
 use crate::places::{Places, Source, overlay, piece};
@@ -12,27 +12,28 @@ use crate::short::{Range, join};
 use crate::target::{Lane, Lanes, Wave};
 use crate::views::BUFFER;
 
-/// Bytes of output that one wave writes, for each of its lanes.
+/// Bytes of output that one wave writes for each of its lanes.
 pub(crate) const BYTES_PER_LANE: u64 = 128;
 
 /// 16-byte slots that a lane fills at once.
 const SLOTS: usize = 2;
 
-/// From so many ranges in [`BYTES_PER_LANE`] on, they are short.
+/// The number of ranges in [`BYTES_PER_LANE`] from which on they count as short.
 const FEW: u64 = 3;
 
-/// From so many on, most of them are of nothing or hardly anything, and looking for those that are not is less.
+/// The number from which on most ranges are empty or nearly so, and a search for those that are not is
+/// cheaper.
 const MANY: u64 = 64;
 
-/// What tells the source of each range.
+/// The sources of ranges.
 pub(crate) trait Sources: Copy {
-    /// The buffer that all are in, if there is one.
+    /// Returns the buffer that holds all sources, if there is only one.
     fn one_buffer(self) -> Option<In<u128>>;
-    /// Where range `r` is, for a lane: another lane's may be in another buffer.
+    /// Returns the source of range `r` for a lane; another lane's may be in another buffer.
     fn source(self, l: Lane<'_>, r: u64) -> Source;
 }
 
-/// Ranges of one buffer.
+/// Ranges of elements in one buffer.
 #[derive(Clone, Copy)]
 pub(crate) struct Plain<T> {
     pub starts: In<T>,
@@ -52,7 +53,7 @@ impl<T: Summand> Sources for Plain<T> {
     }
 }
 
-/// Views: into themselves or into one of several buffers.
+/// Views, which point into themselves or into one of several buffers.
 #[derive(Clone, Copy)]
 pub(crate) struct Views {
     pub views: In<u128>,
@@ -113,7 +114,8 @@ pub(crate) fn gather<T: Summand, S: Sources>(
     let mut rows = wave.each(|_| low);
     while at < end {
         let slot = |k: usize, lane: u32| at + 16 * u64::from(k as u32 * wave.width() + lane);
-        // Both slots' searches and first pieces first: a slot past the end works on the last byte, and is not stored.
+        // Both slots' searches and first pieces come first: a slot past the end works on the last byte, and
+        // is not stored.
         let found: [Lanes<u64>; SLOTS] = core::array::from_fn(|k| {
             wave.each(|l| places.find(rows.at(l), high, slot(k, l.index()).min(end - 1)))
         });
@@ -126,7 +128,8 @@ pub(crate) fn gather<T: Summand, S: Sources>(
                 piece(source, 0, (to - place).min(end - place).min(16) as u32)
             })
         });
-        // Written out: a loop around loops stays one, and what it indexes would lie in memory.
+        // Written out, because a loop around loops is not unrolled, and a value it indexes would lie in
+        // memory.
         let (first, second) = (wave.each(|l| slot(0, l.index())), wave.each(|l| slot(1, l.index())));
         fill(places, sources, out, first, end, high, found[0], firsts[0], wave);
         fill(places, sources, out, second, end, high, found[1], firsts[1], wave);
@@ -135,7 +138,7 @@ pub(crate) fn gather<T: Summand, S: Sources>(
     }
 }
 
-/// Adds to the first piece of each lane's slot what follows, and stores it.
+/// Adds the pieces that follow the first one to each lane's slot, and stores it.
 #[inline(always)]
 #[allow(clippy::too_many_arguments)]
 fn fill<T: Summand>(

@@ -1,40 +1,43 @@
-//! The rows that indices choose: loaded, checked, and their bits.
+//! The rows that indices choose: the loads and checks of indices, and the output of the rows' bits.
 //!
-//! Eight rows a lane, `width` rows apart, so that indices come in and values go out coalesced, and so does what ascending
-//! indices gather. (Four neighbouring indices a lane would be one load instead of four, but a gather would then touch four
-//! times the sectors.) Nearly always all eight rows are there and every index is in range: one comparison of the greatest
-//! says so, and what is left of a row is a load, an address, a load and a store. Indices that are null count as 0.
+//! Each lane has eight rows, `width` rows apart, so that loads of indices and stores of values are coalesced,
+//! and so are the gathers of ascending indices. (Four neighbouring indices in a lane would take one load
+//! instead of four, but a gather would then touch four times the sectors.) Nearly always all eight rows exist
+//! and every index is in range. One comparison of the greatest index confirms this, and each row then takes
+//! only a load, an address, a load and a store. Null indices count as 0.
 //!
-//! Whatever is not like that goes the long way, four rows at a time. There every load of a step is
-//! issued before the first use and without a branch: a row that has nothing to load reads element 0. (With `if ok { load }`
-//! both compilers keep a region for each row and wait inside it: one load in flight instead of four.) Lane flags of the
-//! four rows are bits of one register: as booleans they become predicates, of which there are seven.
+//! All other rows take the slow path, four rows at a time. In a step of the slow path, every load is issued
+//! before the first use and without a branch: a row that has nothing to load reads element 0. (With `if ok {
+//! load }`, both compilers keep a region for each row and wait inside it: one load in flight instead of
+//! four.) The lane flags of the four rows are bits of one register, because booleans would become predicates,
+//! of which there are seven.
 //!
-//! Everything is inlined into the entries of an image (`family`); on the host a copy for all of them is enough.
+//! Everything is inlined into the entries of an image (`family`); on the host, one copy for all entries is
+//! enough.
 
 use crate::memory::{Bits, In, Out, ones};
 use crate::target::{Lane, Lanes, Value, Wave};
 
-/// Rows of a lane.
+/// The number of rows of a lane.
 pub(crate) const EACH: usize = 8;
 
-/// Rows a lane has in flight the long way.
+/// Rows that a lane has in flight on the slow path.
 pub(crate) const STEP: usize = 4;
 
-/// Parts of a wave's rows the long way.
+/// The number of parts of a wave's rows on the slow path.
 pub(crate) const PARTS: u64 = (EACH / STEP) as u64;
 
-/// The rows of a wave that has [`EACH`] in every lane, all of whose indices are in range.
+/// The rows of a wave that has [`EACH`] in every lane, with all indices in range.
 pub(crate) struct Whole<I> {
-    /// The first one.
+    /// The number of the wave's first row.
     pub first: u64,
-    /// The index of each; 0 where it is null.
+    /// The index of each row; 0 for a null one.
     pub index: Lanes<[I; EACH]>,
-    /// In lane `w`, which of rows `32 * w ..` have an index; in lanes beyond the rows, nothing.
+    /// In lane `w`, the bits of rows `32 * w ..` that have an index; in lanes beyond the rows, zero.
     pub live: Lanes<u32>,
 }
 
-/// `None` where the rows of a wave must go the long way.
+/// Returns `None` if the rows of a wave must take the slow path.
 #[cfg_attr(family, inline(always))]
 pub(crate) fn whole<I: Value + Into<u64> + Ord>(
     wave: &mut Wave,
@@ -71,7 +74,7 @@ pub(crate) fn whole<I: Value + Into<u64> + Ord>(
 }
 
 impl<I: Value + Into<u64> + Ord> Whole<I> {
-    /// In lane `w`, one bit each of rows `32 * w ..`.
+    /// Returns, in lane `w`, one bit for each of the rows `32 * w ..`.
     #[cfg_attr(family, inline(always))]
     pub fn bits(&self, wave: &mut Wave, source: In<u32>, offset: u64) -> Lanes<u32> {
         let (source, offset) = (source.skip(offset / 32), offset as u32 % 32);
@@ -85,7 +88,8 @@ impl<I: Value + Into<u64> + Ord> Whole<I> {
         wave.each(|l| words.at(l) & self.live.at(l))
     }
 
-    /// Writes the rows' bits as a bitmap, unless it is absent, and adds the unset ones to `nulls[column]`.
+    /// Writes the rows' bits as a bitmap, unless it is absent, and adds the number of unset ones to
+    /// `nulls[column]`.
     #[cfg_attr(family, inline(always))]
     pub fn store(&self, wave: &mut Wave, set: Lanes<u32>, target: Out<u32>, nulls: Out<u64>, column: u64) {
         let rows = EACH as u32 * wave.width();
@@ -108,17 +112,18 @@ impl<I: Value + Into<u64> + Ord> Whole<I> {
 
 /// The rows of a part of a wave.
 pub(crate) struct Rows {
-    /// The first one.
+    /// The number of the part's first row.
     pub first: u64,
-    /// How many.
+    /// The number of rows in the part.
     pub count: u32,
     /// Bit `k`: whether row `k` of the lane has an index that is neither null nor out of range.
     pub ok: Lanes<u32>,
-    /// The index of each, 0 where it is not ok.
+    /// The index of each row; 0 if its bit in `ok` is unset.
     pub index: Lanes<[u64; STEP]>,
 }
 
-/// Loads and checks the indices of one part of the rows: `STEP` in each lane. `None` for a part without rows.
+/// Loads and checks the indices of one part of the rows: `STEP` in each lane. Returns `None` for a part
+/// without rows.
 #[cfg_attr(family, inline(always))]
 pub(crate) fn rows<I: Value + Into<u64>>(
     wave: &mut Wave,
@@ -173,7 +178,7 @@ pub(crate) fn rows<I: Value + Into<u64>>(
     Some(Rows { first, count, ok, index })
 }
 
-/// One bit of each row: the words they come from, and then which rows have it set, as bits of one register.
+/// Loads one bit for each row: first the words, then the rows' bits in them, as bits of one register.
 #[cfg_attr(family, inline(always))]
 pub(crate) fn bits(wave: &Wave, rows: &Rows, source: In<u32>, offset: u64) -> Lanes<u32> {
     let words = wave.each(|l| rows.index.at(l).map(|index| source.get((offset + index) / 32)));
@@ -187,7 +192,8 @@ pub(crate) fn bits(wave: &Wave, rows: &Rows, source: In<u32>, offset: u64) -> La
     })
 }
 
-/// Writes the rows' bits as a bitmap (unless it is absent) and adds the unset ones to `nulls[column]`.
+/// Writes the rows' bits as a bitmap (unless it is absent) and adds the number of unset ones to
+/// `nulls[column]`.
 #[cfg_attr(family, inline(always))]
 pub(crate) fn store(
     wave: &mut Wave,

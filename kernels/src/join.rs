@@ -1,11 +1,13 @@
-//! Several arrays made one: their bits end to end, and what points into their parts moved to where those go.
+//! Concatenation of several arrays: their bits end to end, and the numbers that refer to their elements,
+//! adjusted to the elements' new positions.
 //!
-//! The one idea: of bytes the gathering kernel of [`copy`](crate::copy) takes care, which takes them from anywhere; here is what
-//! lies between bytes ([`Join`]), and what is a number of something that is joined as well ([`Rebase`]). Nothing is believed:
-//! a number of nothing becomes 0, and the first row that has one is reported.
+//! The one idea: the gathering kernel of [`copy`](crate::copy) concatenates bytes, whatever their source.
+//! This module concatenates bits, which may begin inside a byte ([`Join`]), and adjusts numbers of elements
+//! that are concatenated as well ([`Rebase`]). It trusts no number: a number without an element becomes 0,
+//! and the first row that has one is reported.
 //!
-//! Bits: a wave writes 4 KiB, blocks of 16 bytes that neighbouring lanes have. Nearly every wave finds all of them in one source;
-//! where sources meet inside, each lane walks those that its block has bits of.
+//! Bits: a wave writes 4 KiB, and neighbouring lanes have neighbouring blocks of 16 bytes. Nearly every wave
+//! finds all of them in one source; if sources meet inside, each lane walks those that its block has bits of.
 
 use crate::memory::{Bits, In, Out, TableRow};
 use crate::scan::TILE;
@@ -13,19 +15,19 @@ use crate::target::{Value, Wave};
 
 kernel! {
     family "join";
-    /// The bits of several bitmaps, end to end.
+    /// Concatenates the bits of several bitmaps.
     Join {
-        /// A [`SourceRow`] for each, none of them without bits.
+        /// A [`SourceRow`] for each bitmap, each of which has at least one bit.
         sources: In<u64>,
-        /// How many; not 0.
+        /// The number of bitmaps; not 0.
         count: u64,
-        /// On a 16-byte boundary and writable up to one; bits past the end become zero.
+        /// The result, on a 16-byte boundary and writable up to one; bits past the end become zero.
         out: Out<u128>,
-        /// How many bits in all.
+        /// The number of bits in the result.
         len: u64,
     }
     waves |args, _| args.len.div_ceil(BLOCKS * 128);
-    /// One entry.
+    /// The only entry of this kernel.
     JOIN {
         join_bits = join,
     }
@@ -33,13 +35,13 @@ kernel! {
 
 kernel! {
     family "join";
-    /// Where the elements of each array's rows begin and end, by its offsets.
+    /// Reads from each array's offsets the range of elements that its rows cover.
     Spans {
         /// A [`SpanRow`] for each.
         arrays: In<u64>,
-        /// How many.
+        /// The number of arrays.
         count: u64,
-        /// The first offset and the last of each.
+        /// Receives the first offset and the last one of each array.
         out: Out<u64>,
     }
     waves |args, width| args.count.div_ceil(u64::from(width));
@@ -52,29 +54,32 @@ kernel! {
 
 kernel! {
     family "join";
-    /// Numbers of elements, once others come before those.
+    /// Adjusts numbers of elements, before which other elements have been placed.
     Rebase {
-        /// The numbers: keys, offsets of single rows, ends of runs; or views, of which the data buffer is moved.
+        /// The numbers: keys, offsets of single rows, or ends of runs; or views, whose number of a data
+        /// buffer is adjusted.
         numbers: In<u8>,
-        /// How many elements each has, from its number on, as wide as the numbers. Absent where that is one.
+        /// How many elements each row has from its number on; as wide as the numbers. Absent if each row has
+        /// one.
         sizes: In<u8>,
-        /// What the elements of each are: the row in `parts`. Absent where there is one.
+        /// The type of each row's elements: a row of `parts`. Absent if all rows have the same type.
         types: In<u8>,
-        /// From `In::bitmap`: which are valid. Others become 0, and so do their sizes. May be absent.
+        /// The validity of the numbers, from `In::bitmap`. Null numbers and their sizes become 0. May be
+        /// absent.
         valid: In<u32>,
-        /// From `In::bitmap`.
+        /// The bit offset of `valid`, from `In::bitmap`.
         valid_offset: u64,
-        /// How many numbers.
+        /// The number of rows.
         rows: u64,
-        /// How many elements there are, and how many come before them; these two for each type.
+        /// Two words for each type: the number of its elements, and how many elements are placed before them.
         parts: In<u64>,
-        /// How many types.
+        /// The number of types.
         count: u64,
-        /// The numbers. They MUST fit.
+        /// Receives the adjusted numbers, which MUST fit their width.
         out: Out<u8>,
-        /// The sizes, where there are some.
+        /// Receives the sizes, if `sizes` is present.
         out_sizes: Out<u8>,
-        /// Receives the first row whose elements are not there: `u64::MAX` before.
+        /// Receives the first row whose elements do not exist; `u64::MAX` before.
         fault: Out<u64>,
     }
     waves |args, _| args.rows.div_ceil(TILE);
@@ -88,7 +93,7 @@ kernel! {
     }
 }
 
-/// Blocks of 128 bits that a wave writes.
+/// The number of blocks of 128 bits that a wave writes.
 const BLOCKS: u64 = 256;
 
 /// Blocks that a lane has in flight.
@@ -96,11 +101,11 @@ const STEP: usize = 2;
 
 /// A bitmap in the table of [`Join`].
 pub struct SourceRow {
-    /// From `In::bitmap`; absent where all bits are set.
+    /// The bitmap, from `In::bitmap`; absent if all bits are set.
     pub words: In<u32>,
-    /// From `In::bitmap`.
+    /// The bit offset of `words`, from `In::bitmap`.
     pub offset: u64,
-    /// Where in the result its first bit goes.
+    /// The position of its first bit in the result.
     pub to: u64,
 }
 
@@ -116,9 +121,9 @@ const SOURCE: u64 = SourceRow::ROW;
 
 /// An array in the table of [`Spans`].
 pub struct SpanRow {
-    /// One more than there are rows.
+    /// The offsets: one more than the number of rows.
     pub offsets: In<u8>,
-    /// How many rows.
+    /// The number of rows.
     pub rows: u64,
 }
 
@@ -131,13 +136,13 @@ impl TableRow for SpanRow {
 }
 
 impl Join {
-    /// Where the bits of source `r` go. `r == count` is the end.
+    /// Returns the position of the first bit of source `r` in the result; `r == count` gives the end.
     #[inline(always)]
     fn to(&self, r: u64) -> u64 {
         if r < self.count { self.sources.get(r * SOURCE + 3) } else { self.len }
     }
 
-    /// The source of the bit at `place`, which is known to be one of `low..=high`.
+    /// Returns the source of the bit at `place`, which MUST be one of `low..=high`.
     #[inline(always)]
     fn find(&self, mut low: u64, mut high: u64, place: u64) -> u64 {
         while low < high {
@@ -231,15 +236,15 @@ fn spans<T: Point>(args: &Spans, wave: &mut Wave) {
     });
 }
 
-/// A number of an element. Negative ones are large.
+/// The number of an element, as an array stores it. A negative one counts as a large one.
 trait Point: Value {
-    /// None, of nothing.
+    /// The number that replaces an invalid one.
     const NONE: Self;
-    /// Whether it is of an element at all.
+    /// Returns whether it refers to an element at all; an inline view does not.
     fn points(self) -> bool;
-    /// Which element.
+    /// Returns the number of the element that it refers to.
     fn element(self) -> u64;
-    /// That of an element so many further on.
+    /// Returns the number of the element `by` elements further on.
     fn moved(self, by: u64) -> Self;
 }
 
@@ -262,7 +267,7 @@ macro_rules! point {
 }
 point! { u8 u16 u32 u64 }
 
-/// A view, which is of a data buffer.
+/// A view, which refers to a data buffer unless it is inline.
 impl Point for u128 {
     const NONE: u128 = 0;
     #[inline(always)]

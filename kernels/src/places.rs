@@ -1,28 +1,29 @@
-//! Finding the range that a place in the output belongs to, and moving bytes of any alignment into place.
+//! Search for the range that a position in the output belongs to, and alignment of bytes.
 
 use crate::memory::In;
 use crate::scan::Summand;
 use crate::target::Wave;
 
-/// Where the ranges go.
+/// The positions of ranges in the output.
 #[derive(Clone, Copy)]
 pub(crate) struct Places<T> {
-    /// First element of each, and one more, by what an element is `scale` of.
+    /// The first element of each range, and the end of the last, in units of `scale`.
     pub to: In<T>,
-    /// How many.
+    /// The number of ranges; not 0.
     pub rows: u64,
-    /// What an element is made of.
+    /// The number of output elements in one element.
     pub scale: u64,
 }
 
 impl<T: Summand> Places<T> {
-    /// Where range `r` goes, in what is written. `r == rows` is the end.
+    /// Returns the position of range `r` in the output. `r == rows` gives the end.
     #[inline(always)]
     pub fn to(self, r: u64) -> u64 {
         self.to.get(r).wide() * self.scale
     }
 
-    /// The range that `place`, which is before the end, belongs to, among `low..`. All lanes probe at once.
+    /// Returns the range, among `low..`, that `place` belongs to; `place` is before the end. All lanes probe
+    /// at once.
     #[inline(always)]
     pub fn find_together(self, mut low: u64, place: u64, wave: &mut Wave) -> u64 {
         let mut high = self.rows - 1;
@@ -39,7 +40,8 @@ impl<T: Summand> Places<T> {
         low
     }
 
-    /// The range that `place` belongs to, which is known to be one of `low..=high`. One lane alone.
+    /// Returns the range that `place` belongs to, which MUST be one of `low..=high`. Each lane searches
+    /// alone.
     #[inline(always)]
     pub fn find(self, mut low: u64, mut high: u64, place: u64) -> u64 {
         while low < high {
@@ -49,10 +51,12 @@ impl<T: Summand> Places<T> {
         low
     }
 
-    /// The range that `place` belongs to, where everything up to it belongs to range `r` or ranges before.
+    /// Returns the range that `place` belongs to, if everything before it belongs to range `r` or earlier
+    /// ones.
     #[inline(always)]
     pub fn next(self, r: u64, high: u64, place: u64) -> u64 {
-        // Few ranges in a row are of nothing: looking at the next ones is less than a search, in which lanes part.
+        // Few empty ranges follow each other: a look at the next ones is cheaper than a search, in which
+        // lanes diverge.
         let (mut next, last) = (r + 1, r + 4);
         while next < high && self.to(next + 1) <= place {
             if next == last {
@@ -64,36 +68,37 @@ impl<T: Summand> Places<T> {
     }
 }
 
-/// Where 16 bytes of output come from: the aligned blocks of a buffer, and the byte of it that goes first.
+/// The source of 16 bytes of output: the aligned blocks of a buffer, and the index of the first byte in it.
 #[derive(Clone, Copy)]
 pub(crate) struct Source {
     pub blocks: In<u128>,
     pub from: u64,
 }
 
-/// The bytes of `source` from byte `from - skip` on, of which `skip..skip + count` are wanted and the others are anything.
+/// Returns the bytes of `source` from byte `from - skip` on. Only bytes `skip..skip + count` are wanted; the
+/// others have any value.
 #[inline(always)]
 pub(crate) fn piece(source: Source, skip: u32, count: u32) -> [u64; 2] {
     let start = source.from.wrapping_sub(u64::from(skip));
     let (first, last) = (source.from / 16, (source.from + u64::from(count) - 1) / 16);
-    // Arithmetic shift: where `start` is before the buffer, so is its block.
+    // Uses an arithmetic shift: if `start` is before the buffer, so is its block.
     let block = (start as i64) >> 4;
     let low = source.blocks.get((block.max(first as i64)) as u64);
     let high = source.blocks.get(((block + 1).min(last as i64)) as u64);
     align(low, high, start as u32 % 16)
 }
 
-/// 16 bytes of 32, from byte `by`, which is less than 16, on.
+/// Extracts 16 bytes from 32, from byte `by` on; `by` is less than 16.
 #[inline(always)]
 fn align(low: u128, high: u128, by: u32) -> [u64; 2] {
-    // Single words, not arrays: two elements of an array to choose from become one element at a variable index.
+    // Uses single words, not arrays: a choice between two elements becomes one element at a variable index.
     let (first, second, third) = ((low >> 64) as u64, high as u64, (high >> 64) as u64);
     let (a, b, c) = if by & 8 != 0 { (first, second, third) } else { (low as u64, first, second) };
     let bits = by % 8 * 8;
     [a >> bits | b << 1 << (63 - bits), b >> bits | c << 1 << (63 - bits)]
 }
 
-/// `kept` up to byte `by`, `new` from there on.
+/// Returns `kept` up to byte `by`, and `new` from there on.
 #[inline(always)]
 pub(crate) fn overlay(kept: [u64; 2], new: [u64; 2], by: u32) -> [u64; 2] {
     let ones = |n: u32| if n < 64 { !(!0u64 << n) } else { !0 };

@@ -1,35 +1,37 @@
 //! The exclusive sum over an array of any length: from counts or lengths to offsets and a 64-bit total.
 //!
-//! The one idea: waves do not talk to each other, so an array is summed a tile at a time ([`Sums`]), the sums are scanned,
-//! by the same kernels until one tile holds them all, and then each tile is scanned from where the ones before it ended
-//! ([`Scan`]). Whoever makes the values can as well make the sums of their tiles, and saves the first pass.
+//! The one idea: waves do not communicate, so an array is summed a tile at a time ([`Sums`]), and the sums
+//! are scanned by the same kernels, until one tile holds them all. Each tile is then scanned from the sum of
+//! those before it ([`Scan`]). A kernel that makes the values can also make the sums of their tiles, which
+//! saves the first pass.
 //!
-//! Bytes moved: each value is read twice and its sum written once; the levels above add less than one per cent. Four
-//! 16-byte loads a lane are in flight; 5 shuffle steps for every 4 values of 4 bytes in a lane (2 of 8 bytes).
+//! Bytes moved: each value is read twice and its sum written once; the levels above add less than one per
+//! cent. Each lane has four 16-byte loads in flight, and takes 5 shuffle steps for every 4 values of 4 bytes
+//! (2 of 8 bytes).
 //!
-//! Numbers of values come as a bound and, where the device knows better, as a `count` in its memory: what a filter keeps
-//! is not known to the host when the lengths of what it keeps are summed.
+//! The number of values is given as a bound and, if the device knows better, as a `count` in its memory: the
+//! host does not know how many rows a filter keeps when it launches the sum of their lengths.
 
 use crate::memory::{In, Out};
 use crate::target::{Lanes, Number, Value, Wave};
 
-/// Values that one wave sums or scans.
+/// The number of values that one wave sums or scans.
 pub const TILE: u64 = 1024;
 
-/// 16-byte loads a lane has in flight.
+/// 16-byte loads that a lane has in flight.
 const LOADS: usize = 4;
 
 kernel! {
     family "scan";
-    /// The sum of each tile, `u64::MAX` where it is more. Tiles past `count` get zero.
+    /// Computes the sum of each tile; `u64::MAX` if the sum does not fit. Tiles past `count` get zero.
     Sums {
         /// The values, on a 16-byte boundary and readable up to one.
         values: In<u8>,
-        /// How many there are, where less than `len`. May be absent.
+        /// The number of values, if it may be less than `len`. May be absent.
         count: In<u64>,
-        /// How many there may be.
+        /// The greatest possible number of values.
         len: u64,
-        /// One for each wave.
+        /// Receives one sum for each wave.
         sums: Out<u64>,
     }
     waves |args, _| args.len.div_ceil(TILE);
@@ -42,20 +44,21 @@ kernel! {
 
 kernel! {
     family "scan";
-    /// The sum of the values before each, and, one past the last value, of all.
+    /// Computes the sum of the values before each value, and, one past the last value, the sum of all.
     Scan {
         /// The values, on a 16-byte boundary and readable up to one.
         values: In<u8>,
-        /// How many there are, where less than `len`. May be absent.
+        /// The number of values, if it may be less than `len`. May be absent.
         count: In<u64>,
-        /// How many there may be.
+        /// The greatest possible number of values.
         len: u64,
-        /// What comes before each tile: the scanned sums. Absent where there is one tile.
+        /// The sum of the values before each tile: the scanned sums. Absent if there is one tile.
         bases: In<u64>,
-        /// One more than there are values, on a 16-byte boundary. Sums wrap where they do not fit: ask the total first.
+        /// Receives one more sum than there are values, on a 16-byte boundary. A sum that does not fit wraps,
+        /// so check the total first.
         out: Out<u8>,
-        /// Receives the sum of all, `u64::MAX` where it is more; `bases` MUST not have wrapped. May be absent, and MUST be where
-        /// values are of 4 bytes.
+        /// Receives the sum of all values; `u64::MAX` if it does not fit. `bases` MUST not have wrapped. May
+        /// be absent, and MUST be absent for values of 4 bytes.
         total: Out<u64>,
     }
     waves |args, _| args.len.div_ceil(TILE).max(1);
@@ -67,20 +70,20 @@ kernel! {
     }
 }
 
-/// What can be summed.
+/// A type of values that can be summed.
 pub trait Summand: Value + Number {
-    /// Whether sums may not fit 64 bits: no array has enough values of 32 bits.
+    /// Whether sums may not fit 64 bits; no array has enough values of 32 bits for that.
     const LONG: bool = size_of::<Self>() == 8;
-    /// The `k`th value in 16 bytes.
+    /// Returns the `k`th value in 16 bytes.
     fn part(all: u128, k: u32) -> Self;
-    /// 16 bytes of values.
+    /// Joins values to 16 bytes.
     #[inline(always)]
     fn join<const N: usize>(parts: [Self; N]) -> u128 {
         parts.into_iter().rev().fold(0, |all, part| all << (8 * size_of::<Self>()) | u128::from(part.wide()))
     }
-    /// As a 64-bit number.
+    /// Returns the value as a 64-bit number.
     fn wide(self) -> u64;
-    /// As much of a 64-bit number as fits.
+    /// Returns the low part of a 64-bit number, as much as fits.
     fn from_wide(wide: u64) -> Self;
 }
 
@@ -114,18 +117,19 @@ impl Summand for u64 {
     }
 }
 
-/// `bound`, or the number in device memory where that is less.
+/// Returns `bound`, or the number in device memory if that is less.
 #[inline(always)]
 pub fn live(bound: u64, count: In<u64>) -> u64 {
     if count.is_absent() { bound } else { count.get(0).min(bound) }
 }
 
-/// How many values of `T` 16 bytes hold.
+/// Returns how many values of `T` 16 bytes hold.
 const fn per<T>() -> u64 {
     16 / size_of::<T>() as u64
 }
 
-/// The 16 bytes that each lane has of each load from value `at` on; neighbouring lanes have neighbouring bytes.
+/// Returns the 16 bytes that each lane has of each load from value `at` on; neighbouring lanes have
+/// neighbouring bytes.
 #[inline(always)]
 fn load<T: Summand>(values: In<u8>, at: u64, end: u64, wave: &Wave) -> [Lanes<u128>; LOADS] {
     let (values, first, last) = (values.cast::<u128>(), at / per::<T>(), (end - 1) / per::<T>());
@@ -134,31 +138,31 @@ fn load<T: Summand>(values: In<u8>, at: u64, end: u64, wave: &Wave) -> [Lanes<u1
     })
 }
 
-/// Values in one load.
+/// Returns the number of values in one load of a wave.
 #[inline(always)]
 fn stride<T>(wave: &Wave) -> u64 {
     per::<T>() * u64::from(wave.width())
 }
 
-/// Value `at + i` of those that `all` holds from `at` on; zero past the end.
+/// Returns value `at + i` of those that `all` holds from `at` on; zero past the end.
 #[inline(always)]
 fn value<T: Summand>(all: u128, i: u32, at: u64, end: u64) -> T {
     if u64::from(i) < per::<T>() && at + u64::from(i) < end { T::part(all, i) } else { <T as Value>::ZERO }
 }
 
-/// The sum of two sums of lengths, `u64::MAX` where it is more; that can only be of `long` ones.
+/// Adds two sums of lengths; `u64::MAX` if the sum does not fit, which can only happen if `long`.
 #[inline(always)]
 pub(crate) fn plus(a: u64, b: u64, long: bool) -> u64 {
     if long { a.saturating_add(b) } else { a.wrapping_add(b) }
 }
 
-/// The sum of all lanes, by the same rule.
+/// Adds the sums of all lanes by the same rule.
 #[inline(always)]
 pub(crate) fn total(sum: Lanes<u64>, long: bool, wave: &mut Wave) -> u64 {
     if long { wave.saturating_sum(sum) } else { wave.sum(sum) }
 }
 
-/// The sum of values `at..end`, at most a tile.
+/// Returns the sum of values `at..end`, at most a tile.
 #[inline(always)]
 fn tile_sum<T: Summand>(values: In<u8>, mut at: u64, end: u64, wave: &mut Wave) -> u64 {
     let mut sum = wave.each(|_| 0u64);
@@ -189,22 +193,23 @@ fn sum_tiles<T: Summand>(args: &Sums, wave: &mut Wave) {
 fn scan<T: Summand, S: Summand>(args: &Scan, wave: &mut Wave) {
     let len = live(args.len, args.count);
     let first = wave.index() * TILE;
-    // The wave of the last value also writes the sum of all; where there is none, the first wave does.
+    // The wave of the last value also writes the sum of all; without values, the first wave does.
     if first >= len && wave.index() != 0 {
         return;
     }
     let end = len.min(first + TILE);
     let base = |wave: &Wave| if args.bases.is_absent() { 0 } else { args.bases.get(wave.index()) };
     if T::LONG && end == len && !args.total.is_absent() {
-        // By itself, in a loop before: one would need more registers than there are. So where there is a tile of sums to scan,
-        // its 8 KiB at most are read twice.
+        // This is a loop of its own before the scan, because a single loop would need more registers than
+        // there are. So the tile of sums, at most 8 KiB, is read twice.
         let sum = plus(base(wave), tile_sum::<T>(args.values, first, end, wave), T::LONG);
         wave.once(|l| args.total.set(l, 0, sum));
     }
     let (mut at, mut before) = (wave.index() * TILE, base(wave));
     let out = args.out.cast::<S>();
     while at < end {
-        // Written out: a loop around a collective stays one, and what it indexes would lie in memory.
+        // Written out, because a loop around a collective is not unrolled, and a value it indexes would lie
+        // in memory.
         let [first, second, third, fourth] = load::<T>(args.values, at, end, wave);
         before = scan_load::<T, S>(first, at, end, before, out, wave);
         before = scan_load::<T, S>(second, at + stride::<T>(wave), end, before, out, wave);
@@ -217,7 +222,8 @@ fn scan<T: Summand, S: Summand>(args: &Scan, wave: &mut Wave) {
     }
 }
 
-/// Scans the values of one load, which start at `at` with `before` before them, and gives what is before the next load.
+/// Scans the values of one load, which begin at `at` after a sum of `before`; returns the sum before the next
+/// load.
 #[inline(always)]
 fn scan_load<T: Summand, S: Summand>(
     all: Lanes<u128>,

@@ -1,43 +1,44 @@
-//! The rows a mask keeps: counted once, used for every column.
+//! The rows that a mask keeps: counted once, and used for every column.
 //!
-//! Rows are handled in tiles of [`TILE`], the same at either width: one wave a tile, or, where few rows are kept, a wave for
-//! several. [`Select`] counts each tile of the mask, and where that has validity writes both as one bitmap; else whoever
-//! filters reads the mask itself, at any bit offset: another bitmap would cost a write and a read. [`Offsets`] scans the
-//! counts into the first output row of each tile. Two launches: a tile's count also goes into the sum of its group, so the
-//! second launch, one wave a group, knows where to start by adding up the groups before it.
+//! Rows are handled in tiles of [`TILE`], whatever the width of a wave: one wave a tile, or one wave for
+//! several tiles if few rows are kept. [`Select`] counts each tile of the mask. If the mask has validity,
+//! `Select` writes both as one bitmap; otherwise filters read the mask itself, at any bit offset, because
+//! another bitmap would cost a write and a read. [`Offsets`] scans the counts into the first output row of
+//! each tile. Two launches are enough: a tile's count is also added to the sum of its group, so each wave of
+//! the second launch, one for each group, adds up the groups before its own to know where to start.
 
 use crate::memory::{Bits, Blocks, In, Out};
 use crate::target::{Lane, Lanes, Mask, Wave};
 
-/// Rows of a tile.
+/// The number of rows in a tile.
 pub const TILE: u64 = 2048;
-/// Words of a tile.
+/// The number of 32-bit words in a tile.
 pub const WORDS: u64 = TILE / 32;
-/// Blocks of 128 rows in a tile.
+/// The number of blocks of 128 rows in a tile.
 const PER_TILE: u64 = TILE / 128;
-/// Tiles that one wave of `Select` counts: so much work that what a wave does once does not count.
+/// Tiles that one wave of `Select` counts: enough that the wave's fixed costs do not matter.
 const RUN: u64 = 16;
 /// Blocks that a lane of `Select` has in flight.
 const LOADS: usize = 4;
-/// Tiles of a group.
+/// The number of tiles in a group.
 pub(crate) const GROUP: u64 = 1024;
 
-/// What a selection over `len` rows needs.
+/// The sizes of the arrays that a selection over `len` rows needs.
 #[derive(Clone, Copy, Debug)]
 pub struct Sizes {
-    /// Tiles of rows.
+    /// The number of tiles.
     pub tiles: u64,
-    /// Elements of the sums.
+    /// The number of elements of `sums`, one for each group.
     pub groups: u64,
-    /// Elements of the words.
+    /// The number of elements of `words`.
     pub words: u64,
-    /// Elements of the counts.
+    /// The number of elements of `counts`.
     pub counts: u64,
-    /// Elements of the offsets. The last is the total.
+    /// The number of elements of `offsets`. The last one is the total.
     pub offsets: u64,
 }
 
-/// The sizes for `len` rows, at least one.
+/// Returns the sizes for `len` rows; `len` is at least 1.
 pub const fn sizes(len: u64) -> Sizes {
     let tiles = len.div_ceil(TILE);
     let counts = tiles.next_multiple_of(RUN);
@@ -46,28 +47,28 @@ pub const fn sizes(len: u64) -> Sizes {
 
 kernel! {
     family "selection";
-    /// Dense words of the mask, and how many bits each tile has.
+    /// Counts the kept rows of each tile, and combines the mask with its validity.
     Select {
-        /// The mask's values (`In::bitmap`).
+        /// The mask's values, from `In::bitmap`.
         mask: In<u32>,
-        /// Their bit offset.
+        /// The bit offset of `mask`, from `In::bitmap`.
         mask_offset: u64,
-        /// The mask's validity, or absent.
+        /// The mask's validity, from `In::bitmap`. May be absent.
         valid: In<u32>,
-        /// Its bit offset.
+        /// The bit offset of `valid`, from `In::bitmap`.
         valid_offset: u64,
-        /// Rows.
+        /// The number of rows.
         len: u64,
-        /// One for each tile.
+        /// Receives the number of kept rows of each tile.
         counts: Out<u32>,
-        /// The mask and its validity as one bitmap, on a 16-byte boundary; bits past the end are zero. Absent where the mask
-        /// itself will do, because it has no validity.
+        /// Receives the mask and its validity as one bitmap, on a 16-byte boundary; bits past the end are
+        /// zero. Absent if the mask has no validity, because the mask itself is then sufficient.
         words: Out<u32>,
-        /// One for each group, zeroed before.
+        /// Receives the number of kept rows of each group; zeroed before.
         sums: Out<u64>,
     }
     waves |args, _| sizes(args.len).counts / RUN;
-    /// One entry.
+    /// The only entry of this kernel.
     SELECT {
         selection_select = select,
     }
@@ -75,21 +76,21 @@ kernel! {
 
 kernel! {
     family "selection";
-    /// The first output row of each tile, and the total at the end.
+    /// Computes the first output row of each tile, and the total at the end.
     Offsets {
-        /// From [`Select`].
+        /// The number of kept rows of each tile, from [`Select`].
         counts: In<u32>,
-        /// From [`Select`].
+        /// The number of kept rows of each group, from [`Select`].
         sums: In<u64>,
-        /// `Sizes::counts`.
+        /// The number of counts: `Sizes::counts`.
         len: u64,
-        /// `Sizes::offsets` of them; aligned to 16 bytes.
+        /// Receives the offsets, `Sizes::offsets` of them, on a 16-byte boundary.
         offsets: Out<u64>,
-        /// The total again, for the host to read.
+        /// Receives the total again, for the host to read.
         total: Out<u64>,
     }
     waves |args, _| args.len.div_ceil(GROUP);
-    /// One entry.
+    /// The only entry of this kernel.
     OFFSETS {
         selection_offsets = offsets,
     }
@@ -111,7 +112,7 @@ fn select(args: &Select, wave: &mut Wave) {
     }
 }
 
-/// Counts the tiles of a run, from the blocks that `f` gives. `like` knows how many rows there are.
+/// Counts the tiles of a run, whose blocks `f` returns. `like` knows the number of rows.
 #[inline(always)]
 fn count_run(args: &Select, wave: &mut Wave, like: Blocks, f: impl Fn(u32) -> u128) {
     let first = wave.index() * RUN;
@@ -135,7 +136,7 @@ fn count_run(args: &Select, wave: &mut Wave, like: Blocks, f: impl Fn(u32) -> u1
                 }
             });
         }
-        // A tile is the blocks of sixteen lanes; two counts, at most 2048 each, share a register.
+        // Sixteen lanes hold a tile's blocks. Two counts of at most 2048 share a register.
         let mut low = wave.each(|l| blocks.at(l)[0].count_ones() | blocks.at(l)[1].count_ones() << 16);
         let mut high = wave.each(|l| blocks.at(l)[2].count_ones() | blocks.at(l)[3].count_ones() << 16);
         let mut by = PER_TILE as u32 / 2;
@@ -146,7 +147,7 @@ fn count_run(args: &Select, wave: &mut Wave, like: Blocks, f: impl Fn(u32) -> u1
             high = wave.each(|l| high.at(l) + other_high.at(l));
             by /= 2;
         }
-        // Of each sixteen lanes, the first `LOADS` have a count to tell.
+        // The first `LOADS` lanes of each sixteen report a count.
         selected = wave.each(|l| {
             let k = l.index() % PER_TILE as u32;
             let two = if k & 2 != 0 { high.at(l) } else { low.at(l) };
@@ -163,7 +164,7 @@ fn count_run(args: &Select, wave: &mut Wave, like: Blocks, f: impl Fn(u32) -> u1
     wave.once(|l| args.sums.add(l, first / GROUP, u64::from(selected)));
 }
 
-/// The selection bits of a tile: lane `l` has those of rows `l * R ..`, where a lane has `R = TILE / width` rows.
+/// The selection bits of a tile: lane `l` holds those of rows `l * R ..`, with `R = TILE / width`.
 #[derive(Clone, Copy)]
 pub(crate) struct TileBits {
     low: Lanes<u32>,
@@ -171,7 +172,7 @@ pub(crate) struct TileBits {
 }
 
 impl TileBits {
-    /// Those of a tile, out of a selection's words. Bits past the end are zero.
+    /// Loads the bits of a tile from a selection's words. Bits past the end are zero.
     #[inline(always)]
     pub fn of(words: In<u32>, offset: u64, len: u64, tile: u64, wave: &Wave) -> TileBits {
         let bit = offset + tile * TILE;
@@ -194,13 +195,13 @@ impl TileBits {
         }
     }
 
-    /// This lane's rows.
+    /// Returns the bits of this lane's rows.
     #[inline(always)]
     pub fn own(self, l: Lane<'_>) -> u64 {
         u64::from(self.high.at(l)) << 32 | u64::from(self.low.at(l))
     }
 
-    /// In each lane, the rows of lane `from`.
+    /// Returns, in each lane, the bits of the rows of lane `from`.
     #[inline(always)]
     pub fn shuffle(self, from: Lanes<u32>, wave: &mut Wave) -> Lanes<u64> {
         let low = wave.shuffle(self.low, from);
@@ -208,7 +209,7 @@ impl TileBits {
         wave.each(|l| u64::from(high.at(l)) << 32 | u64::from(low.at(l)))
     }
 
-    /// Rows `(first + k) * width ..`, a lane each; `first` is even.
+    /// Returns the bits of rows `(first + k) * width ..`, one lane for each row; `first` is even.
     #[inline(always)]
     pub fn mask(self, first: u32, k: usize, wave: &mut Wave) -> Mask {
         if wave.width() == 32 {
@@ -236,7 +237,8 @@ fn offsets(args: &Offsets, wave: &mut Wave) {
     }
     let mut before = wave.sum(before);
 
-    // Neighbouring counts in each lane, four a load, all of them at once: then one scan does for the whole group.
+    // Each lane loads neighbouring counts, four with each load, all at once; one scan then serves the whole
+    // group.
     let vectors = (args.len - group * GROUP).min(GROUP) as u32 / 4;
     let each = GROUP as u32 / 4 / wave.width();
     let counts = args.counts.skip(group * GROUP).cast::<u128>();
@@ -275,7 +277,7 @@ fn offsets(args: &Offsets, wave: &mut Wave) {
     }
 }
 
-/// One of four counts.
+/// Returns one of four counts.
 #[inline(always)]
 fn count(four: u128, i: u32) -> u32 {
     (four >> (32 * i)) as u32

@@ -1,26 +1,26 @@
-//! Kernels that exercise the vocabulary of [`target`] and nothing else: what they write on a GPU must be
-//! what they write on the host. One of them would show a compiler that breaks convergence.
+//! Kernels that exercise the vocabulary of [`target`] and nothing else: a GPU must write the same results as
+//! the host. One of them detects a compiler that breaks convergence.
 
 use crate::memory::{In, Out};
 use crate::target::{self, Mask, Wave, funnel};
 
 kernel! {
     family "selftest";
-    /// Writes what each word of the vocabulary gives.
+    /// Writes the result of each word of the vocabulary.
     Vocabulary {
-        /// `width` numbers for each wave.
+        /// The input: `width` numbers for each wave.
         numbers: In<u32>,
-        /// `ROWS * width` numbers for each wave.
+        /// Receives `ROWS * width` numbers for each wave.
         results: Out<u32>,
-        /// How many waves have numbers.
+        /// The number of waves that have numbers.
         waves: u64,
-        /// Four words, zeroed: a sum, bits, a minimum (start it at `u32::MAX`) and a count of waves.
+        /// Four words, zeroed (the minimum `u32::MAX`): a sum, bits, a minimum and a count of waves.
         shared: Out<u32>,
-        /// Two rows: `numbers` again, and `numbers` without the first one.
+        /// A table of two rows: `numbers` again, and `numbers` without the first one.
         table: In<u64>,
     }
     waves |args, _| args.waves;
-    /// One entry.
+    /// The only entry of this kernel.
     VOCABULARY {
         selftest_vocabulary = vocabulary,
     }
@@ -28,26 +28,26 @@ kernel! {
 
 kernel! {
     family "selftest";
-    /// A branch, a ballot, and the same branch again. A compiler that threads the jump through the ballot makes two
-    /// ballots of it, one in each arm, and both are wrong.
+    /// A branch, a ballot, and the same branch again. A compiler that threads the jump through the ballot
+    /// makes two ballots of it, one in each arm, and both are wrong.
     Bait {
-        /// `width` numbers for each wave.
+        /// The input: `width` numbers for each wave.
         numbers: In<u32>,
-        /// As many.
+        /// Receives `width` numbers for each wave.
         results: Out<u32>,
-        /// How many waves have numbers.
+        /// The number of waves that have numbers.
         waves: u64,
-        /// What the ballot compares with.
+        /// The number that the ballot compares the input with.
         limit: u64,
     }
     waves |args, _| args.waves;
-    /// One entry.
+    /// The only entry of this kernel.
     BAIT {
         selftest_bait = bait,
     }
 }
 
-/// Numbers that [`Vocabulary`] writes for each lane.
+/// The numbers that [`Vocabulary`] writes for each lane.
 pub const ROWS: u64 = 18;
 
 fn vocabulary(args: &Vocabulary, wave: &mut Wave) {
@@ -97,7 +97,7 @@ fn vocabulary(args: &Vocabulary, wave: &mut Wave) {
             funnel(x.at(l), mirrored.at(l), l.index()),
             l.index(),
             heavy as u32 ^ (heavy >> 33) as u32,
-            // A lane's own buffer: neighbours have different ones.
+            // Each lane takes its own buffer: neighbours have different ones.
             args.table.input_of::<u32>(l, l.index() as u64 % 2 * 2).get(first + u64::from(l.index() & !1)),
         ];
         for (k, row) in rows.into_iter().enumerate() {

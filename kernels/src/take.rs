@@ -1,46 +1,48 @@
-//! Take: gathering values by nullable indices; values, validity and null counts in one pass.
+//! Take: gathers values by nullable indices; values, validity and null counts in one pass.
 //!
-//! How indices are loaded and checked: `indices.rs`.
+//! `indices.rs` loads and checks the indices.
 //!
-//! Indices are unsigned here. For a signed type the host lowers `limit` to what its positive half can say, and a negative
-//! index is out of range like any other.
+//! Indices are unsigned here. For a signed type, the host lowers `limit` to the size of the type's positive
+//! half, so a negative index is out of range like any other.
 
 use crate::indices::{EACH, PARTS, STEP, bits, rows, store, whole};
 use crate::memory::{Bits, In, Out, TableRow};
 use crate::target::{Value, Wave};
 
 kernel! {
-    // With four, a take of 16-byte values has fewer loads in flight.
+    // With four blocks, a take of 16-byte values has fewer loads in flight.
     family "take", blocks 3;
-    /// Many columns of equal width by the same indices.
+    /// Gathers many columns of equal width by the same indices.
     Take {
-        /// As wide as the entry says.
+        /// The indices, as wide as the entry says.
         indices: In<u8>,
-        /// The indices' validity (`In::bitmap`), or absent.
+        /// The indices' validity, from `In::bitmap`. May be absent.
         valid: In<u32>,
-        /// Its bit offset.
+        /// The bit offset of `valid`, from `In::bitmap`.
         valid_offset: u64,
-        /// How many indices.
+        /// The number of indices.
         len: u64,
-        /// Rows of the columns, or less: the first index that is out of range.
+        /// The first index that is out of range: the number of rows of the columns, or less.
         limit: u64,
-        /// A [`TakeRow`] for each column; one MUST be readable even where there is none.
+        /// A [`TakeRow`] for each column; one MUST be readable even if there are no columns.
         table: In<u64>,
-        /// How many columns.
+        /// The number of columns.
         columns: u64,
-        /// One for each column, zeroed before; counted where its validity is wanted.
+        /// One number for each column, zeroed before: receives its null count, if its validity is wanted.
         nulls: Out<u64>,
-        /// One number, all ones before: receives the first row whose index is out of range. The row becomes null.
+        /// One number, all ones before: receives the first row whose index is out of range. That row becomes
+        /// null.
         error: Out<u64>,
-        /// How many accesses make one value: for widths that are no power of two, or more than 16 bytes.
+        /// The number of accesses that make up one value, for widths that are no power of two or more than 16
+        /// bytes.
         pieces: u64,
     }
     waves |args, width| {
         let each = if args.pieces > 1 { STEP } else { EACH };
         args.len.div_ceil(each as u64 * u64::from(width))
     };
-    /// By width in bytes, the indices' width, and what the columns are: 0, without nulls; 1, each with validity;
-    /// 2, each value of several pieces, without nulls (take the validity with [`TakeBits`]).
+    /// By width in bytes, the indices' width, and the kind of columns: 0, without nulls; 1, each with
+    /// validity; 2, each value of several accesses, without nulls (take the validity with [`TakeBits`]).
     TAKE {
         take_b1_i1 [1, 1, 0] = take::<u8, u8, false>,
         take_b1_i2 [1, 2, 0] = take::<u8, u16, false>,
@@ -99,26 +101,26 @@ kernel! {
 
 kernel! {
     family "take";
-    /// Many bitmaps by the same indices: booleans, or validity by itself. An index that is null or out of range gives an
-    /// unset bit.
+    /// Gathers many bitmaps by the same indices: booleans, or validity by itself. An index that is null or
+    /// out of range gives an unset bit.
     TakeBits {
-        /// As wide as the entry says.
+        /// The indices, as wide as the entry says.
         indices: In<u8>,
-        /// The indices' validity (`In::bitmap`), or absent.
+        /// The indices' validity, from `In::bitmap`. May be absent.
         valid: In<u32>,
-        /// Its bit offset.
+        /// The bit offset of `valid`, from `In::bitmap`.
         valid_offset: u64,
-        /// How many indices.
+        /// The number of indices.
         len: u64,
-        /// Bits of the bitmaps, or less: the first index that is out of range.
+        /// The first index that is out of range: the number of bits of the bitmaps, or less.
         limit: u64,
         /// A [`TakeBitsRow`] for each bitmap.
         table: In<u64>,
-        /// How many bitmaps.
+        /// The number of bitmaps.
         columns: u64,
-        /// One for each bitmap, zeroed before: how many of the result's bits are unset.
+        /// One number for each bitmap, zeroed before: receives how many of the result's bits are unset.
         nulls: Out<u64>,
-        /// As in [`Take`].
+        /// Receives the first row whose index is out of range, as in [`Take`].
         error: Out<u64>,
     }
     waves |args, width| args.len.div_ceil(EACH as u64 * u64::from(width));
@@ -133,15 +135,16 @@ kernel! {
 
 /// A column in the table of [`Take`].
 pub struct TakeRow<T> {
-    /// The values: at least one, any readable ones if there are none.
+    /// The values. At least one MUST be readable, even if the column has none.
     pub source: In<T>,
-    /// `len` values. Under a null there is any value.
+    /// The output of `len` values. A null row has any value.
     pub target: Out<T>,
-    /// The values' validity (`In::bitmap`), absent where the entry is for columns without nulls; at least one bit.
+    /// The values' validity, from `In::bitmap`: at least one bit. Absent if the entry is for columns without
+    /// nulls.
     pub valid: In<u32>,
-    /// Its bit offset.
+    /// The bit offset of `valid`, from `In::bitmap`.
     pub valid_offset: u64,
-    /// The result's validity in whole words, or absent.
+    /// The result's validity in whole words. May be absent.
     pub target_valid: Out<u32>,
 }
 
@@ -158,11 +161,11 @@ impl<T: Value> TableRow for TakeRow<T> {
 
 /// A bitmap in the table of [`TakeBits`].
 pub struct TakeBitsRow {
-    /// From `In::bitmap`: at least one bit, any readable one if there are none.
+    /// The bitmap, from `In::bitmap`. At least one bit MUST be readable, even if the bitmap has none.
     pub source: In<u32>,
-    /// From `In::bitmap`.
+    /// The bit offset of `source`, from `In::bitmap`.
     pub offset: u64,
-    /// Whole words for `len` bits.
+    /// The output: whole words for `len` bits.
     pub target: Out<u32>,
 }
 
@@ -178,7 +181,7 @@ impl TableRow for TakeBitsRow {
 
 fn take<T: Value, I: Value + Into<u64> + Ord, const NULLS: bool>(args: &Take, wave: &mut Wave) {
     let (indices, valid) = (args.indices.cast::<I>(), Bits::new(args.valid, args.valid_offset, args.len));
-    // The first column is looked up while the indices are on their way.
+    // The first column's row is loaded while the indices are in flight.
     let mut next = described(args, 0, wave);
     let Some(rows) = whole(wave, indices, valid, args.len, args.limit) else {
         let mut part = 0;
@@ -206,7 +209,7 @@ fn take<T: Value, I: Value + Into<u64> + Ord, const NULLS: bool>(args: &Take, wa
                 own.set(l, u64::from(k as u32 * width), values.at(l)[k]);
             }
         });
-        // Where no bitmap is wanted nobody asks for a count.
+        // If no bitmap is wanted, no count is either.
         if !target_valid.is_absent() {
             rows.store(wave, set, target_valid, args.nulls, column);
         }
@@ -216,14 +219,14 @@ fn take<T: Value, I: Value + Into<u64> + Ord, const NULLS: bool>(args: &Take, wa
     }
 }
 
-/// A column's values, where they go, and where their validity goes.
+/// Loads a column's source, its destination, and the destination of its validity.
 #[inline(always)]
 fn described<T: Value>(args: &Take, column: u64, wave: &mut Wave) -> (In<T>, Out<T>, Out<u32>) {
     let row = column * ROW;
     (args.table.input(wave, row), args.table.output(wave, row + 2), args.table.output(wave, row + 7))
 }
 
-/// A part of a wave's rows, whatever they are.
+/// Moves a part of a wave's rows; any of them may be null, out of range or absent.
 #[inline(always)]
 fn take_part<T: Value, I: Value + Into<u64>, const NULLS: bool>(args: &Take, part: u64, wave: &mut Wave) {
     let valid = Bits::new(args.valid, args.valid_offset, args.len);
@@ -255,7 +258,7 @@ fn take_part<T: Value, I: Value + Into<u64>, const NULLS: bool>(args: &Take, par
     }
 }
 
-/// As `take`, for values of several accesses: one piece of all rows after the other.
+/// Like `take`, for values of several accesses: it moves one access of all rows after the other.
 fn take_pieces<T: Value, I: Value + Into<u64>>(args: &Take, wave: &mut Wave) {
     let valid = Bits::new(args.valid, args.valid_offset, args.len);
     let Some(rows) =
@@ -267,7 +270,8 @@ fn take_pieces<T: Value, I: Value + Into<u64>>(args: &Take, wave: &mut Wave) {
         let row = column * ROW;
         let source: In<T> = args.table.input(wave, row);
         let target = args.table.output::<T>(wave, row + 2).skip(rows.first * args.pieces);
-        // Always so, but LLVM does not know, and a vote (it is convergent) keeps it from unrolling the loop, which would spill.
+        // This is always true, but LLVM does not know. A vote is convergent, so it keeps LLVM from unrolling
+        // the loop, which would spill.
         let some = wave.each(|l| l.index() < rows.count);
         let mut piece = 0;
         while piece < args.pieces && wave.any(some) {
@@ -305,7 +309,7 @@ fn take_bits<I: Value + Into<u64> + Ord>(args: &TakeBits, wave: &mut Wave) {
     }
 }
 
-/// A part of a wave's rows, whatever they are.
+/// Moves a part of a wave's rows; any of them may be null, out of range or absent.
 #[inline(always)]
 fn take_bits_part<I: Value + Into<u64>>(args: &TakeBits, part: u64, wave: &mut Wave) {
     let valid = Bits::new(args.valid, args.valid_offset, args.len);
