@@ -1,4 +1,4 @@
-"""`python -m bowstring`: looks at this machine's devices, tries each, and says what it found."""
+"""`python -m bowstring`: examine the devices of this machine, and report the results."""
 
 # A process of its own examines each GPU, so that the report is complete even if a GPU or its driver fails.
 
@@ -10,7 +10,7 @@ from ._bowstring import _examine_apart, _examine_only
 
 
 def bar(what: str, done: int, of: int) -> None:
-    """Draws the progress over the current line of the terminal."""
+    """Draw the progress over the current line of the terminal."""
     full = 32 * done // max(of, 1)
     sys.stderr.write(f"\r\x1b[2K{'█' * full}{'░' * (32 - full)} {done}/{of} {what}")
     sys.stderr.flush()

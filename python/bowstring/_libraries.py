@@ -1,4 +1,4 @@
-"""Conversion to arrays and batches of other libraries, which are imported on first use."""
+"""Conversion to the classes of other libraries, which are imported only when they are needed."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from ._bowstring import Array, RecordBatch
 
 
 def arrow(value: Array | RecordBatch) -> Any:
-    """Convert to pyarrow's class, in host memory."""
+    """Convert to a `pyarrow.Array` or `pyarrow.RecordBatch` in host memory."""
     pa: Any = import_module("pyarrow")
     return pa.record_batch(value.to("cpu")) if isinstance(value, RecordBatch) else pa.array(value.to("cpu"))
 
 
 def pandas(value: Array | RecordBatch) -> Any:
-    """Convert to pandas' class by pyarrow, which chooses the types."""
+    """Convert to a `pandas.Series` or `pandas.DataFrame` by way of pyarrow, which chooses the types."""
     return arrow(value).to_pandas()

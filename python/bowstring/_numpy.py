@@ -1,4 +1,4 @@
-"""Conversion from numpy's arrays, where DLPack is not enough, and to them."""
+"""Conversion to numpy arrays, and from those that DLPack cannot describe."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LENGTHS = ("Y", "M", "W", "D", "h", "m", "s", "ms", "us", "ns", "ps", "fs", "as
 
 
 def given(obj: Any, argument: str) -> Any:
-    """Convert anything that numpy accepts to our array, or to a numpy array that DLPack can share."""
+    """Convert an object that numpy accepts to an `Array`, or to a numpy array that DLPack can share."""
     import numpy as np
 
     if isinstance(obj, np.ma.MaskedArray):
@@ -40,7 +40,7 @@ def given(obj: Any, argument: str) -> Any:
 
 
 def _times(array: np.ndarray[Any, Any], argument: str) -> Array:
-    """Convert dates, times and durations, if necessary to a unit that Arrow has."""
+    """Convert dates, times and durations; a unit that Arrow lacks becomes one that it has."""
     import numpy as np
 
     kind = "timestamp" if array.dtype.kind == "M" else "duration"
@@ -63,7 +63,7 @@ def _times(array: np.ndarray[Any, Any], argument: str) -> Array:
 
 
 def _in_unit(times: Any, unit: str, argument: str) -> Any:
-    """Convert to another unit, and raise an error if a value does not fit. numpy truncates such values silently."""
+    """Convert to another unit. Raise `ValueError` or `OverflowError` for values that numpy would change silently."""
     import numpy as np
 
     found = times.astype(f"{times.dtype.kind}8[{unit}]")
@@ -78,7 +78,7 @@ def _in_unit(times: Any, unit: str, argument: str) -> Any:
 
 
 def microseconds(time: Any) -> int | None:
-    """Return a numpy time since 1970, or a duration, in microseconds; `None` for NaT."""
+    """Return a numpy time as microseconds since 1970, or a duration as microseconds; `None` for NaT."""
     import numpy as np
 
     if np.isnat(time):
@@ -89,7 +89,7 @@ def microseconds(time: Any) -> int | None:
 
 
 def taken(array: Array, zero_copy_only: bool = False, writable: bool = False) -> np.ndarray[Any, Any]:
-    """Convert an array to numpy, as `Array.to_numpy` does."""
+    """Convert an array to numpy for `Array.to_numpy`."""
     import numpy as np
 
     found, shared = _made(np, array)
@@ -99,7 +99,7 @@ def taken(array: Array, zero_copy_only: bool = False, writable: bool = False) ->
 
 
 def as_asked(array: Array, dtype: Any, copy: bool | None) -> np.ndarray[Any, Any]:
-    """Convert an array to numpy as `np.asarray` asks for it."""
+    """Convert an array to numpy for `Array.__array__`, which `np.asarray` calls."""
     import numpy as np
 
     found, shared = _made(np, array)
@@ -112,7 +112,7 @@ def as_asked(array: Array, dtype: Any, copy: bool | None) -> np.ndarray[Any, Any
 
 
 def columns(batch: RecordBatch, dtype: Any, copy: bool | None) -> np.ndarray[Any, Any]:
-    """Put the columns of a batch side by side in an array of one type."""
+    """Put the columns of a batch side by side in a numpy array of one type, for `RecordBatch.__array__`."""
     import numpy as np
 
     if copy is False:
@@ -123,7 +123,7 @@ def columns(batch: RecordBatch, dtype: Any, copy: bool | None) -> np.ndarray[Any
 
 
 def _made(np: Any, array: Array) -> tuple[np.ndarray[Any, Any], bool]:
-    """Return a numpy array, and whether it shares the array's memory."""
+    """Convert to a numpy array. Also return whether it shares the memory of `array`."""
     here = array.to(Device.cpu())
     shared = array.device == here.device
     name, _, rest = str(array.type).partition("[")

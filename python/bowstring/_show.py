@@ -1,4 +1,4 @@
-"""Texts of arrays and batches for people to read: a few rows, from any device."""
+"""The texts that show arrays and batches to people: a few rows each, from any device."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from html import escape
 
 from ._bowstring import Array, RecordBatch
 
-# The rows that are shown at each end, and the columns in all.
+# The number of rows shown at each end, and of columns shown in all.
 _ROWS = 5
 _COLUMNS = 8
 _WIDTH = 40
@@ -23,7 +23,7 @@ def _counted(rows: int, what: str = "row") -> str:
 
 
 def _texts(column: Array) -> list[str]:
-    """Return the rows at both ends as text, or the error that keeps them from being read."""
+    """Return the rows at both ends as text, or the error that reading them raises."""
     rows = len(column)
     try:
         if rows <= 2 * _ROWS:
@@ -46,7 +46,7 @@ def array(value: Array) -> str:
 
 
 def _table(value: RecordBatch) -> list[list[str]]:
-    """Return a list for each column: its name, its type, and rows as text."""
+    """Return a list of texts for each column: its name, its type, and some rows."""
     named = list(zip(value.schema, value.columns, strict=True))
     gap = len(named) > _COLUMNS
     shown = [*named[: _COLUMNS // 2], *named[-_COLUMNS // 2 :]] if gap else named

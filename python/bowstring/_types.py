@@ -1,4 +1,4 @@
-"""The types of other libraries and of Python itself."""
+"""The Arrow types that correspond to types of Python and of other libraries."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from ._bowstring import Schema
 
-# The type for each class. `Decimal` is missing, because it has no precision.
+# The type of each class. `Decimal` is missing, because its values do not share a precision.
 _CLASSES: dict[Any, str] = {
     bool: "bool",
     int: "int64",
@@ -22,12 +22,12 @@ _CLASSES: dict[Any, str] = {
     type(None): "null",
 }
 
-# The types for numpy's kinds whose types have a length that Arrow lacks.
+# The types of numpy's kinds of text and bytes: numpy's names for them include a length, which Arrow lacks.
 _KINDS = {"U": "string", "T": "string", "S": "binary"}
 
 
 def known(obj: Any) -> Any:
-    """Return a type's name, or an object with `__arrow_c_schema__`; `None` if it is not a type."""
+    """Return a type's name, or an object with `__arrow_c_schema__`; `None` if `obj` is not a known type."""
     if isinstance(obj, type) and obj in _CLASSES:
         return _CLASSES[obj]
     module = (obj if isinstance(obj, type) else type(obj)).__module__.partition(".")[0]

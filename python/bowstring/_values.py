@@ -1,4 +1,4 @@
-"""A class for values that Python has no class for, and iteration over rows."""
+"""A class for calendar intervals, which Python lacks, and iteration over rows."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 
 from ._bowstring import Array
 
-# The number of rows that are read at once: few enough to arrive soon, and enough to be worth a call.
+# The number of rows that are read at once: few enough that the first arrives soon, enough to be worth a call.
 _ROWS = 8192
 
 
 class MonthDayNano(NamedTuple):
-    """A calendar interval. Months and days vary in length, so the three parts cannot be converted to one another."""
+    """A calendar interval in three parts, which cannot be converted to each other: months and days vary in length."""
 
     months: int
     days: int
@@ -20,6 +20,6 @@ class MonthDayNano(NamedTuple):
 
 
 def rows(array: Array) -> Iterator[Any]:
-    """Iterate over the values of an array's rows."""
+    """Iterate over the rows of an array as Python values."""
     for start in range(0, len(array), _ROWS):
         yield from array.slice(start, min(_ROWS, len(array) - start)).to_pylist()

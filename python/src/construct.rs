@@ -1,4 +1,4 @@
-//! The functions that make arrays and batches of other objects: `array`, `chunks` and `record_batch`.
+//! The functions that make arrays and batches from other objects: `array`, `chunks` and `record_batch`.
 
 use pyo3::prelude::*;
 
@@ -9,11 +9,12 @@ use crate::operations::cast_array;
 use crate::types;
 use crate::validate::{check_array, check_batch};
 
-/// Make an array of any object.
+/// Make an array from any object.
 ///
-/// Objects with an Arrow, DLPack or CUDA array interface share their memory with the array wherever possible.
-/// So do numpy's arrays. Lists and other iterables of Python values are copied. The result is cast to `type`,
-/// if given. With `validate`, contents that are not valid Arrow data raise an error, as by `Array.validate`.
+/// Objects with an Arrow, DLPack or CUDA array interface, and numpy's arrays, share their memory with the
+/// array wherever possible. Lists and other iterables of Python values are copied. The result is cast to
+/// `type`, if given. With `validate`, contents that are not valid Arrow data raise `ValueError`, as in
+/// `Array.validate`. An object of any other kind raises `TypeError`.
 #[pyfunction]
 #[pyo3(signature = (obj, /, r#type = None, *, validate = false))]
 pub fn array(obj: &Bound<'_, PyAny>, r#type: Option<&Bound<'_, PyAny>>, validate: bool) -> PyResult<Array> {
@@ -30,17 +31,18 @@ pub fn array(obj: &Bound<'_, PyAny>, r#type: Option<&Bound<'_, PyAny>>, validate
 
 /// Return the chunks of a chunked array or a series as a list of arrays, without a copy.
 ///
-/// Operations join such chunks to one array. An object without chunks gives a list of one array.
+/// Any other operation would join the chunks into one array. An object without chunks gives a list of one
+/// array.
 #[pyfunction]
 #[pyo3(signature = (obj, /))]
 pub fn chunks(obj: &Bound<'_, PyAny>) -> PyResult<Vec<Array>> {
     foreign::chunks(obj, "obj")
 }
 
-/// Make a batch of any object with an Arrow interface, a dictionary of columns, or a list of dictionaries.
+/// Make a batch from an object with an Arrow interface, a dictionary of columns, or a list of dictionaries.
 ///
 /// An Arrow object may be an array of structs or a stream of batches. With `validate`, contents that are not
-/// valid Arrow data raise an error, as by `RecordBatch.validate`.
+/// valid Arrow data raise `ValueError`, as in `RecordBatch.validate`.
 #[pyfunction]
 #[pyo3(signature = (obj, /, *, validate = false))]
 pub fn record_batch(obj: &Bound<'_, PyAny>, validate: bool) -> PyResult<RecordBatch> {

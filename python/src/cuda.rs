@@ -1,5 +1,5 @@
-//! The CUDA array interface, versions 2 and 3. It describes a DLPack tensor as a dictionary, so it is
-//! converted from and to such a tensor. Only the mask has no counterpart there.
+//! The CUDA array interface, versions 2 and 3. Its dictionary says what a DLPack tensor says, so it is
+//! converted from and to such a tensor. Only its mask has no counterpart in DLPack.
 
 use std::ffi::c_void;
 
@@ -112,10 +112,10 @@ fn interface_of<'py>(py: Python<'py>, array: &Inner, typestr: &str) -> PyResult<
 /// Make an array that shares the memory of an object with the CUDA array interface.
 ///
 /// The memory must be dense, and hold numbers or booleans. Booleans of a byte each are copied to bits; values
-/// of the type `t1` are bits already. A mask may have an element for each value or, as `|t1`, a bit.
+/// of the type `t1` are bits already. A mask has an element for each value, or a bit if its type is `|t1`.
 ///
-/// Work waits for the stream that the interface names, and the array keeps the object alive. `device` is the
-/// device of the memory; without it, the driver is asked.
+/// Operations wait for the stream that the interface names, and the array keeps the object alive. `device` is
+/// the device that has the memory; by default, the driver determines it.
 #[pyfunction]
 #[pyo3(signature = (obj, /, *, device = None))]
 pub fn from_cuda_array_interface(
@@ -224,7 +224,7 @@ impl Foreign {
         Ok(Foreign { owner, shape, typestr, address, stream, mask })
     }
 
-    /// Asks CUDA's driver which device has the memory; without elements, it is the first.
+    /// Asks CUDA's driver which device has the memory; if there are no elements, returns the first device.
     fn device(&self) -> PyResult<bowstring::Device> {
         let first = ours(|| bowstring::Device::open(DeviceType::Cuda, 0))?;
         match self.shape.contains(&0) {
@@ -310,19 +310,18 @@ impl Foreign {
     }
 }
 
-/// Asks the device's runtime which memory an address is in; an error if it knows none.
+/// Asks the device's runtime which memory an address is in; an error if it does not know the address.
 fn place_of(device: &bowstring::Device, address: usize) -> PyResult<Place> {
     let place = ours(|| device.place_of(address))?;
     place.ok_or_else(|| PyBufferError::new_err(format!("no memory of {} is at {address:#x}", device.place())))
 }
 
-/// Whether elements are bits, the lowest of a byte first. A shape then counts bits.
+/// Whether elements are bits, from the lowest of each byte on. If so, a shape counts bits.
 fn is_bits(typestr: &str) -> bool {
     matches!(typestr.as_bytes(), [_, b't', b'1'])
 }
 
-/// Returns DLPack's type code of the elements and their size in bytes. Booleans are bytes; bits count as
-/// such.
+/// Returns DLPack's type code of the elements and their size in bytes. Booleans and bits both count as bytes.
 fn element(typestr: &str) -> PyResult<(u8, u8)> {
     let unknown = || PyTypeError::new_err(format!("elements of {typestr:?} are not supported"));
     let [order, kind, width] = typestr.as_bytes() else { return Err(unknown()) };

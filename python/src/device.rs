@@ -14,11 +14,11 @@ use crate::error::{detached, ours};
 #[pyclass(frozen, weakref, module = "bowstring")]
 pub struct Device(pub Inner);
 
-/// A queue of work on a device, which is done in order.
+/// A queue of work on a device. The device does the work of one stream in order.
 #[pyclass(frozen, weakref, module = "bowstring")]
 pub struct Stream(pub bowstring::Stream);
 
-/// Opens the device that serves this kind of memory: pinned and managed memory belongs to a GPU.
+/// Opens the device that works on this kind of memory: pinned and managed memory belongs to a GPU.
 pub fn device_of(device_type: i32, device_id: i64) -> PyResult<Inner> {
     let Some(memory) = DeviceType::from_abi(device_type) else {
         return Err(PyValueError::new_err(format!("no device type {device_type} is served")));
@@ -74,6 +74,8 @@ pub fn stream_for(place: Place, stream: Option<&Bound<'_, Stream>>) -> PyResult<
 #[pymethods]
 impl Device {
     /// Open a device by its name, such as "cpu", "cuda", "cuda:1", "rocm" or "emulated".
+    ///
+    /// Raise `ValueError` for an unknown name, and `RuntimeError` if the machine has no such device.
     #[new]
     fn new(name: &str) -> PyResult<Device> {
         device_named(name).map(Device)
@@ -85,21 +87,21 @@ impl Device {
         Device(Inner::cpu())
     }
 
-    /// Open an NVIDIA GPU by its number.
+    /// Open an NVIDIA GPU by its number, or raise `RuntimeError` if there is none.
     #[staticmethod]
     #[pyo3(signature = (device_id = 0))]
     fn cuda(device_id: i64) -> PyResult<Device> {
         ours(|| Inner::open(DeviceType::Cuda, device_id)).map(Device)
     }
 
-    /// Open an AMD GPU by its number.
+    /// Open an AMD GPU by its number, or raise `RuntimeError` if there is none.
     #[staticmethod]
     #[pyo3(signature = (device_id = 0))]
     fn rocm(device_id: i64) -> PyResult<Device> {
         ours(|| Inner::open(DeviceType::Rocm, device_id)).map(Device)
     }
 
-    /// Open an emulated GPU, for programs that must run where there is no GPU. It is slow.
+    /// Open an emulated GPU, which is slow, for programs that must also run on a machine without one.
     #[staticmethod]
     fn emulated() -> PyResult<Device> {
         device_of(DeviceType::Emulated as i32, 0).map(Device)
@@ -130,16 +132,18 @@ impl Device {
         self.0.name()
     }
 
-    /// Limit the bytes of memory that results may take; a result beyond the limit raises `MemoryError`.
+    /// Limit the device memory of results to so many bytes. An operation that needs more raises
+    /// `MemoryError`.
     fn set_memory_limit(&self, bytes: usize) {
         self.0.set_memory_limit(bytes);
     }
 
-    /// Set whether memory exported from a GPU is kept for work that its consumer has queued.
+    /// Set whether exported memory of a GPU is kept until its consumer's queued work has finished.
     ///
-    /// After the consumer has released the memory, it stays untouched until the work that the consumer had
-    /// put on its stream has passed: on the stream that it named, or on the legacy default stream. This is
-    /// the default. With `kept=False`, a consumer must not release memory that anything still reads.
+    /// By default, memory that a consumer has released is reused only after the work that the consumer had
+    /// queued by then, on the stream that it named, or otherwise on the legacy default stream. With
+    /// `kept=False` it may be reused at once, so a consumer must not release memory that its work still
+    /// reads.
     fn set_export_fence(&self, kept: bool) {
         self.0.set_export_fence(kept);
     }
@@ -169,10 +173,10 @@ impl Device {
 
 #[pymethods]
 impl Stream {
-    /// Make a new stream on a device, or wrap a stream of the caller's.
+    /// Make a new stream on a device (by default the CPU), or wrap an existing stream.
     ///
-    /// `native` is a `CUstream` or `hipStream_t` as a number. That stream must outlive this object and the
-    /// work put on it.
+    /// `native` is an existing `CUstream` or `hipStream_t` as a number. That stream must outlive this object
+    /// and all work that is put on it.
     #[new]
     #[pyo3(signature = (device = None, *, native = None))]
     fn new(device: Option<&Bound<'_, Device>>, native: Option<usize>) -> PyResult<Stream> {
@@ -189,13 +193,13 @@ impl Stream {
         Device(self.0.device().clone())
     }
 
-    /// The runtime's handle of the stream as a number, or `None` on the CPU.
+    /// The `CUstream` or `hipStream_t` of the stream as a number, or `None` if it has none, as on the CPU.
     #[getter]
     fn native(&self) -> Option<usize> {
         self.0.native_handle().map(|handle| handle.addr())
     }
 
-    /// Block until all work put on the stream has passed.
+    /// Block until all work on the stream has finished.
     fn synchronise(&self, py: Python<'_>) -> PyResult<()> {
         detached(py, || self.0.synchronise())
     }
@@ -208,6 +212,6 @@ impl Stream {
 /// Wraps a native stream that its owner passed as a number.
 pub fn wrap(device: &Inner, native: usize) -> PyResult<bowstring::Stream> {
     // SAFETY: Python code has only numbers for streams: a caller that passes one asserts that it is a stream
-    // of this device and stays one. The driver checks, as far as it can, that it knows the stream.
+    // of this device, and remains valid. The driver checks, as far as it can, that it knows the stream.
     ours(|| unsafe { device.wrap_stream(std::ptr::with_exposed_provenance_mut(native)) })
 }

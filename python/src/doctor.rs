@@ -12,13 +12,13 @@ use pyo3::prelude::*;
 
 use crate::error::detached;
 
-/// The results of `doctor`; its string is a page for people to read.
+/// The results of `doctor`. `str(report)` is a page for people to read.
 #[pyclass(frozen, module = "bowstring")]
 pub struct Report(bowstring::doctor::Report);
 
 #[pymethods]
 impl Report {
-    /// Whether every device that was found passed its tests.
+    /// Whether every device that the doctor found passed its tests.
     #[getter]
     fn is_well(&self) -> bool {
         self.0.is_well()
@@ -56,13 +56,13 @@ fn options(seconds: f64, devices: usize) -> PyResult<Options> {
     Ok(Options { budget, devices })
 }
 
-/// Find devices, and examine the CPU and each GPU.
+/// Find the machine's devices, examine the CPU and each GPU, and return a report.
 ///
-/// It examines at most `devices` of a kind, and takes about `seconds`. `progress` is called with a
+/// This examines at most `devices` GPUs of each kind, and takes about `seconds`. It calls `progress` with a
 /// description of the current step, the amount done, and the total.
 ///
-/// The examination runs in this process, so a driver that crashes ends it, as ROCm does at a fault of its
-/// GPU. `python -m bowstring` examines each GPU in a process of its own.
+/// The examination runs in this process, which ends if a driver crashes. ROCm ends the process, too, if its
+/// GPU has a fault. `python -m bowstring` examines each GPU in a process of its own.
 #[pyfunction]
 #[pyo3(signature = (*, seconds = 100.0, devices = 8, progress = None))]
 pub fn doctor(py: Python<'_>, seconds: f64, devices: usize, progress: Option<Py<PyAny>>) -> PyResult<Report> {
@@ -72,8 +72,8 @@ pub fn doctor(py: Python<'_>, seconds: f64, devices: usize, progress: Option<Py<
 
 /// Examine each GPU in a process of its own, for `python -m bowstring`.
 ///
-/// `command` starts such a process, which must call `_examine_only`. The report so far is kept in the file
-/// `json`.
+/// `command` starts such a process, which must call `_examine_only`. The file `json` always has the report
+/// so far.
 #[pyfunction]
 #[pyo3(name = "_examine_apart")]
 pub fn examine_apart(

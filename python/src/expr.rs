@@ -1,4 +1,4 @@
-//! Expressions as Python writes them. They know no columns; errors surface when they meet some.
+//! Expressions as Python writes them, not yet bound to columns: the operation that binds them reports errors.
 
 use bowstring::expr::{self, Aggregation as InnerAggregation, DatePart, Expr as Inner, Literal};
 use pyo3::IntoPyObjectExt;
@@ -17,7 +17,7 @@ use crate::values;
 /// An expression that is computed for each row of a batch.
 ///
 /// `col`, `nth`, `lit` and `if_else` make expressions, and operators and methods combine them. Comparisons
-/// make expressions, too: `==` compares nothing at once. Use `&`, `|` and `~` for `and`, `or` and `not`.
+/// such as `==` also return expressions, not results. Use `&`, `|` and `~` for `and`, `or` and `not`.
 #[pyclass(frozen, module = "bowstring")]
 #[derive(Clone)]
 pub struct Expr(pub Inner, Recipe);
@@ -27,7 +27,7 @@ pub struct Expr(pub Inner, Recipe);
 #[derive(Clone)]
 pub struct Aggregation(pub InnerAggregation, Recipe);
 
-/// Reads an operand: an expression, or a value that becomes a literal; also as a recipe keeps it.
+/// Reads an operand: an expression, or a value that becomes a literal. Also returns it as a recipe keeps it.
 fn operand(value: &Bound<'_, PyAny>) -> PyResult<(Inner, Py<PyAny>)> {
     match value.cast::<Expr>() {
         Ok(expr) => Ok((expr.get().0.clone(), value.clone().unbind())),
@@ -45,24 +45,24 @@ fn text(py: Python<'_>, text: &str) -> Py<PyAny> {
     PyString::new(py, text).into_any().unbind()
 }
 
-/// Make an expression for the column of this name.
+/// Make an expression for the column that has this name.
 #[pyfunction]
 pub fn col(py: Python<'_>, name: String) -> Expr {
     let given = text(py, &name);
     Expr(expr::col(name), Recipe::new("col", [given]))
 }
 
-/// Make an expression for the column of this number, counted from 0.
+/// Make an expression for the column that has this number; the first has 0.
 #[pyfunction]
 pub fn nth(py: Python<'_>, index: usize) -> PyResult<Expr> {
     Ok(Expr(expr::nth(index), Recipe::new("nth", [index.into_py_any(py)?])))
 }
 
-/// Make an expression of a constant.
+/// Make an expression for a constant.
 ///
 /// `value` is a `bool`, `int`, `float`, `Decimal`, `str`, `bytes`, `date`, `time`, `datetime`, `timedelta`,
-/// `None`, or an array of one row. A `date` is a Date32, times count microseconds, and an array has its own
-/// type; all others take the type of their other operand if it has that value. `type`, as in `cast`, sets it.
+/// `None`, or an array of one row. A `date` is a Date32, times count microseconds, and an array keeps its
+/// type. Other values take the type of the other operand if they fit. `type`, as in `cast`, sets the type.
 #[pyfunction]
 #[pyo3(signature = (value, r#type = None))]
 pub fn lit(value: &Bound<'_, PyAny>, r#type: Option<&Bound<'_, PyAny>>) -> PyResult<Expr> {
@@ -81,7 +81,7 @@ pub fn lit(value: &Bound<'_, PyAny>, r#type: Option<&Bound<'_, PyAny>>) -> PyRes
     Ok(Expr(expr::lit(literal), Recipe::new("lit", [kept, to])))
 }
 
-/// Choose `then` where `condition` is true, and `otherwise` where it is false or null.
+/// Make an expression for `then` where `condition` is true, and for `otherwise` where it is false or null.
 #[pyfunction]
 pub fn if_else(
     condition: &Bound<'_, PyAny>,
@@ -313,7 +313,7 @@ impl Expr {
         Expr::of(this, "is_not_false", Inner::is_not_false)
     }
 
-    /// Test whether two values differ, where nulls equal each other and nothing else. Never null.
+    /// Test whether two values differ; two nulls do not, a null and a value do. The result is never null.
     fn distinct(this: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Expr> {
         Expr::with(this, "distinct", other, Inner::distinct)
     }
@@ -330,7 +330,7 @@ impl Expr {
         made(this.get().0.clone().between(low, high), "between", given)
     }
 
-    /// Test whether the value is in `values`; null for null, or if only a null in `values` might match.
+    /// Test whether the value is in `values`; null for a null, or if none matches and `values` has a null.
     fn is_in(this: &Bound<'_, Self>, values: &Bound<'_, PyAny>) -> PyResult<Expr> {
         if plain::is_text(values) {
             return Err(PyTypeError::new_err(format!("values: a list is needed, not {}", values.get_type())));
@@ -362,7 +362,7 @@ impl Expr {
         Expr::with(this, "contains", part, Inner::contains)
     }
 
-    /// Match text with a pattern: `%` is any text, `_` any character, a backslash escapes the next.
+    /// Match text with a pattern: `%` matches any text, `_` one character, a backslash escapes the next.
     fn like(this: &Bound<'_, Self>, pattern: &Bound<'_, PyAny>) -> PyResult<Expr> {
         Expr::with(this, "like", pattern, Inner::like)
     }
@@ -372,8 +372,8 @@ impl Expr {
         Expr::with(this, "ilike", pattern, Inner::ilike)
     }
 
-    /// Convert to another type, as `bowstring.cast` takes it. A value that does not fit becomes null, or
-    /// raises `ValueError` with `strict=True`.
+    /// Convert to another type, given as in `bowstring.cast`. A value that does not fit becomes null, or with
+    /// `strict=True` raises `ValueError`.
     #[pyo3(signature = (to, *, strict = false))]
     fn cast(this: &Bound<'_, Self>, to: &Bound<'_, PyAny>, strict: bool) -> PyResult<Expr> {
         let field = types::field(to, "to")?;
@@ -390,7 +390,7 @@ impl Expr {
         Expr::with(this, "coalesce", other, Inner::coalesce)
     }
 
-    /// Replace values that equal those of `other` with null.
+    /// Replace a value with null if it equals the value of `other` in the same row.
     fn nullif(this: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Expr> {
         Expr::with(this, "nullif", other, Inner::nullif)
     }
@@ -417,8 +417,8 @@ impl Expr {
         made(this.get().0.clone().alias(name), "alias", given)
     }
 
-    /// Sum the values that are not null; null if there are none. The sum of integers is Int64 or UInt64, that
-    /// of decimals has 38 digits, and that of Float16 is Float32.
+    /// Sum the values that are not null; null if there are none. Integers sum to Int64 or UInt64, decimals
+    /// to 38 digits, and Float16 to Float32.
     fn sum(this: &Bound<'_, Self>) -> Aggregation {
         Expr::folded(this, "sum", expr::sum)
     }

@@ -122,16 +122,16 @@ pub fn filter_where(
     kept.map(RecordBatch::new)
 }
 
-/// Return a batch with the value of each expression for each row.
+/// Return a batch with one column for each expression: its values, row by row.
 ///
-/// `exprs` is one expression, several, or a dictionary of expressions by name. Each makes a column, which is
+/// `exprs` is one expression, an iterable of several, or a dictionary of expressions by name. A column is
 /// named by its key, by `alias`, or by the text of the expression.
 ///
 /// An integer or decimal that overflows raises an `ArithmeticError` that names the first such row. With
 /// `overflow="null"` the result is null, and with `overflow="wrap"` integers wrap around. A division by zero
-/// raises an `ArithmeticError`, too, or gives null with `division_by_zero="null"`. Floats are compared by
-/// their total order, or with `floats="sql"` as in SQL, where all zeros are equal, and all NaNs. On a GPU,
-/// errors of rows are raised when the result is waited for.
+/// also raises an `ArithmeticError`, or gives null with `division_by_zero="null"`. Floats are compared by
+/// their total order. With `floats="sql"` they are compared as in SQL, where all zeros are equal, and so are
+/// all NaNs. On a GPU, `wait` raises the errors of rows.
 #[pyfunction]
 #[pyo3(signature = (
     batch, exprs, *, overflow = "error", division_by_zero = "error", floats = "total", stream = None
@@ -154,9 +154,9 @@ pub fn evaluate(
 
 /// Return a batch of one row with the result of each aggregation.
 ///
-/// The rows are those where the expression `where` is true, or all. Options and errors are as in `evaluate`,
-/// except for a sum that does not fit its type: it belongs to no row, and raises `ValueError`. This waits
-/// once for a device; the result is in host memory.
+/// Without the expression `where`, all rows count; with it, those where it is true. Options and errors are as
+/// in `evaluate`, except that a sum that does not fit its type raises `ValueError`, which names no row. This
+/// waits once for a device; the result is in host memory.
 #[pyfunction]
 #[pyo3(signature = (
     batch, aggregations, r#where = None, *, overflow = "error", division_by_zero = "error", floats = "total", stream = None

@@ -62,7 +62,7 @@ fn write(schema: &SchemaRef, batch: Option<&RecordBatch>, bytes: Option<&mut [u8
     }
 }
 
-/// Reads what [`reduced`] has written; anything else raises `ValueError`.
+/// Reads the bytes of a pickle that [`reduced`] made; any other bytes raise `ValueError`.
 pub fn read(bytes: &[u8]) -> PyResult<(SchemaRef, Option<RecordBatch>)> {
     let mut left = Buffer::from_vec(copied(bytes)?);
     let read = || -> Result<_, ArrowError> {

@@ -1,5 +1,5 @@
-//! Access to Python objects by code that may run other code: each item that is read may call Python code of
-//! others, which may change the container meanwhile.
+//! Careful access to Python containers: reading an item may run foreign Python code, which may change the
+//! container meanwhile.
 
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;

@@ -1,5 +1,5 @@
-//! Care for work whose amount other libraries' data decides: it checks that there is memory before objects
-//! are made, and ends at Ctrl-C.
+//! Checks for work whose amount depends on other libraries' data: is there memory for the next object, and
+//! has the user pressed Ctrl-C?
 //!
 //! The one idea: Rust's collections and pyo3's objects cannot report that memory is exhausted; they end the
 //! process. So this code now and then allocates a little more than the next step needs, and frees it at once.
@@ -24,8 +24,8 @@ impl Pace {
         Pace { left: STEP }
     }
 
-    /// Must be called before an object with so many bytes of contents is made. It fails if there is no memory
-    /// for the object, or the user has pressed Ctrl-C.
+    /// Call this before making an object with so many bytes of contents. It fails if there is no memory for
+    /// the object, or if the user has pressed Ctrl-C.
     pub fn object(&mut self, py: Python<'_>, contents: usize) -> PyResult<()> {
         match self.left.checked_sub(contents.saturating_add(OBJECT)) {
             Some(left) => self.left = left,

@@ -34,7 +34,7 @@ pub fn reduced_batch<'py>(py: Python<'py>, batch: &RecordBatch) -> PyResult<Boun
     written(py, "RecordBatch", batch.0.clone())
 }
 
-/// Restore an object from its pickle.
+/// Restore an object from its pickle. Bytes that are no pickle of the class raise `ValueError`.
 #[pyfunction]
 #[pyo3(name = "_unpickle")]
 pub fn unpickle<'py>(py: Python<'py>, class: &str, bytes: &[u8]) -> PyResult<Bound<'py, PyAny>> {

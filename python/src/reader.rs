@@ -165,10 +165,10 @@ fn under(batch: RecordBatch, shape: &SchemaRef) -> PyResult<Batch> {
 
 #[pymethods]
 impl BatchReader {
-    /// Make a reader of any object with an Arrow interface; an object that is not a stream gives one batch.
+    /// Make a reader from any object with an Arrow interface; an object that is not a stream gives one batch.
     ///
-    /// A device stream says which kind of device it is on, but not which one: it is taken for the first,
-    /// unless `device` is another. With `validate`, each batch is checked when it is read, as by
+    /// `device` is the device of a device stream, which says only the kind of its device: without `device`,
+    /// the first of that kind is assumed. With `validate`, each batch is checked when it is read; see
     /// `BatchReader.validate`.
     #[new]
     #[pyo3(signature = (obj, *, device = None, validate = false))]
@@ -181,11 +181,12 @@ impl BatchReader {
         if validate { reader.validate(obj.py(), None) } else { Ok(reader) }
     }
 
-    /// Make a reader of a Python iterable of batches, which is advanced when a batch is asked for.
+    /// Make a reader from a Python iterable of batches. It takes a batch from the iterable only when one is
+    /// read.
     ///
-    /// Each batch must fit `schema`, any object with `__arrow_c_schema__` or a dict of names to types. An
-    /// exception in the iterable ends the stream: Python code gets the exception as it was raised, and
-    /// consumers in other libraries get its message.
+    /// Each batch must fit `schema`: any object with `__arrow_c_schema__`, or a dictionary of types by name.
+    /// An exception in the iterable ends the stream: Python code gets the exception itself, and other
+    /// libraries get its message.
     #[staticmethod]
     #[pyo3(signature = (schema, batches, *, device = None))]
     fn from_batches(
@@ -202,7 +203,7 @@ impl BatchReader {
         Ok(BatchReader::over(Source::of(Batches::new(shape, place, items), raised)))
     }
 
-    /// For the cycle collector. It sees nothing while a thread reads.
+    /// Lets the cycle collector visit the iterables. While a thread reads, it visits none.
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         let source = |source: &mut Option<Source<_, _>>| source.as_ref().map(|it| it.raised.traverse(&visit));
         self.source.try_with(source).flatten().unwrap_or(Ok(()))
@@ -230,15 +231,15 @@ impl BatchReader {
         PublicSchema(self.schema.as_ref().clone())
     }
 
-    /// The method of another library's object that the batches come by, or `None`; see `Array.source`.
+    /// The name of the method that the batches are imported by, or `None`; see `Array.source`.
     #[getter]
     fn source(&self) -> Option<&'static str> {
         self.method
     }
 
-    /// Return all remaining batches as one, and use up this reader.
+    /// Return all remaining batches as one batch, and use up this reader.
     ///
-    /// Several batches are copied, and must be in host memory.
+    /// If there are several batches, they must be in host memory, and are copied.
     fn read_all(&self, py: Python<'_>) -> PyResult<RecordBatch> {
         let source = self.give(py)?;
         detached(py, || foreign::joined_batches(source))
@@ -249,7 +250,7 @@ impl BatchReader {
         self.__next__(py)?.ok_or_else(|| PyStopIteration::new_err(()))
     }
 
-    /// Release the stream, whether or not it was read to its end.
+    /// Release the stream, even if batches remain; afterwards the reader cannot be used.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         self.in_turn(py, |source| {
             drop(source.take());
@@ -278,8 +279,8 @@ impl BatchReader {
 
     /// Return a reader of the rows where `mask` is true, and use up this reader.
     ///
-    /// `mask` is the name or number of a column, an expression with its keywords, a stream of masks, or a
-    /// Python iterable of masks.
+    /// `mask` is the name or number of a column, an expression, or a stream or Python iterable with one mask
+    /// for each batch. The keywords `overflow`, `division_by_zero` and `floats` are for expressions.
     #[pyo3(signature = (
         mask, *, overflow = "error", division_by_zero = "error", floats = "total", stream = None
     ))]
@@ -310,8 +311,7 @@ impl BatchReader {
         }))
     }
 
-    /// Return a reader of the values of expressions for each row, and use up this reader; see
-    /// `bowstring.evaluate`.
+    /// Return a reader of the batches that `bowstring.evaluate` makes of each batch, and use up this reader.
     #[pyo3(signature = (
         exprs, *, overflow = "error", division_by_zero = "error", floats = "total", stream = None
     ))]
@@ -327,11 +327,11 @@ impl BatchReader {
         self.mapped(exprs.py(), stream, |batches, on| evaluate_batches(batches, bound, on))
     }
 
-    /// Return a batch of one row with aggregations of all batches, and use up this reader; see
+    /// Return a batch of one row that aggregates all batches, and use up this reader; see
     /// `bowstring.aggregate`.
     ///
-    /// The rows are those where the expression `where` is true, or all. The stream is read to its end at
-    /// once.
+    /// Without the expression `where`, all rows count; with it, those where it is true. This reads the
+    /// stream to its end.
     #[pyo3(signature = (
         aggregations, r#where = None, *, overflow = "error", division_by_zero = "error", floats = "total", stream = None
     ))]
@@ -373,7 +373,7 @@ impl BatchReader {
         Ok(BatchReader::over(Source::of(taken, theirs.and(raised))))
     }
 
-    /// Return a reader of the columns as the types of `schema`, and use up this reader.
+    /// Return a reader of the columns cast to the types of `schema`, and use up this reader.
     ///
     /// `schema` is any object with `__arrow_c_schema__`, or a dictionary of types for some of the columns.
     #[pyo3(signature = (schema, *, strict = true, stream = None))]
@@ -389,9 +389,9 @@ impl BatchReader {
         Ok(BatchReader::over(cast_source(source, to, !strict, &stream)))
     }
 
-    /// Return a reader that checks each batch as by `RecordBatch.validate`, and use up this reader.
+    /// Return a reader that checks each batch as `RecordBatch.validate` does, and use up this reader.
     ///
-    /// A batch that is not valid raises an error and ends the stream.
+    /// A batch that is not valid raises `ValueError` and ends the stream.
     #[pyo3(signature = (*, stream = None))]
     fn validate(&self, py: Python<'_>, stream: Option<&Bound<'_, Stream>>) -> PyResult<BatchReader> {
         let source = self.give(py)?;

@@ -1,4 +1,4 @@
-//! The way in which an expression was made, so that a pickle can repeat it: expressions themselves cannot be
+//! Recipes: the calls that made an expression, for its pickle. The expression itself cannot be written and
 //! read back.
 
 use std::sync::Arc;

@@ -170,8 +170,8 @@ fn consumer(place: Place, stream: Option<&Bound<'_, PyAny>>) -> PyResult<Option<
 
 /// Make an array that shares the memory of a tensor from any library with DLPack.
 ///
-/// The tensor must be dense, and hold numbers or booleans; booleans are copied, because DLPack stores them as
-/// bytes. The outermost dimension gives the rows, and further dimensions become lists of a fixed size.
+/// The tensor must be dense, and hold numbers or booleans. Booleans are copied, because DLPack stores them as
+/// bytes. The first dimension becomes the rows, and further dimensions become lists of a fixed size.
 /// Writing to the tensor later changes the array. `device` and `copy` are passed to the producer, as in the
 /// array API.
 #[pyfunction]

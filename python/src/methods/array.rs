@@ -30,7 +30,7 @@ impl Array {
 
 #[pymethods]
 impl Array {
-    /// Make an array of `obj`, as `bowstring.array` does.
+    /// Make an array from `obj`; see `bowstring.array`.
     #[new]
     #[pyo3(signature = (obj, r#type = None))]
     fn of(obj: &Bound<'_, PyAny>, r#type: Option<&Bound<'_, PyAny>>) -> PyResult<Array> {
@@ -44,16 +44,18 @@ impl Array {
         host_rows::list(py, self)
     }
 
-    /// Return all rows as a list of Python values: numpy's name for `to_pylist`.
+    /// Return all rows as a list of Python values. This is `to_pylist` under numpy's name.
     fn tolist<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         host_rows::list(py, self)
     }
 
     /// Return the rows as a numpy array.
     ///
-    /// The result shares the array's memory where numpy has such values. An array on a device is copied to
-    /// the host first. Nulls become NaN among numbers (integers with nulls become floats), NaT among dates
-    /// and times, and `None` in arrays of objects, for all other types.
+    /// The result shares the array's memory if numpy has the same representation; otherwise the values are
+    /// copied, or `ValueError` is raised with `zero_copy_only=True`. `writable=True` copies memory that may
+    /// not be written. An array on a device is copied to the host first. Nulls become NaN among numbers
+    /// (integers with nulls become floats), and NaT among dates and times. All other types become arrays of
+    /// objects, where nulls are `None`.
     #[pyo3(signature = (zero_copy_only = false, writable = false))]
     fn to_numpy<'py>(
         this: &Bound<'py, Self>,
@@ -74,9 +76,9 @@ impl Array {
 
     /// Return the value of one row, or an array of several rows.
     ///
-    /// An integer gives the row's Python value; negative numbers count from the end. A slice gives an array
-    /// of those rows, without a copy if its step is 1. Booleans select rows as `filter` does, and integers as
-    /// `take` does.
+    /// An integer gives the row's Python value; negative numbers count from the end. A row that
+    /// does not exist raises `IndexError`. A slice gives an array of those rows, without a copy if its step
+    /// is 1. An array or a list selects rows: booleans as `filter` does, and integers as `take` does.
     fn __getitem__<'py>(this: &Bound<'py, Self>, rows: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let (py, array) = (this.py(), this.get());
         let length = array.array.len();
@@ -123,7 +125,7 @@ impl Array {
         }
     }
 
-    /// Return a copy on the same device, in memory of its own.
+    /// Copy the array on its device, to memory that it shares with no other array.
     fn copy(&self, py: Python<'_>) -> PyResult<Array> {
         Ok(Array::new(detached(py, || tensor::fresh_copy(&self.array))?, &self.field))
     }
@@ -245,15 +247,15 @@ impl Array {
         this.py().import("bowstring._libraries")?.call_method1("pandas", (this,))
     }
 
-    /// The name that the array came with, such as that of its column; empty if it has none.
+    /// The name that the array was imported with, such as its column's; an empty string if it has none.
     #[getter]
     fn name(&self) -> &str {
         self.field.name()
     }
 
-    /// The method of another library's object that the array was imported by, such as `"__arrow_c_stream__"`.
+    /// The name of the method that another library's object was imported by, such as `"__arrow_c_stream__"`.
     ///
-    /// It is `None` for arrays made by bowstring. `"__arrow_c_stream__"` and `"__arrow_c_array__"` transfer
+    /// It is `None` for arrays that bowstring made. `"__arrow_c_stream__"` and `"__arrow_c_array__"` transfer
     /// host memory: with these, the other library has copied any data that it had elsewhere.
     #[getter]
     fn source(&self) -> Option<&'static str> {
@@ -267,7 +269,8 @@ impl Array {
         crate::device::device_of(place.device_type as i32, place.device_id).map(Device)
     }
 
-    /// The type of the array's memory, as numbered by the Arrow device interface and DLPack.
+    /// The number that the Arrow device interface and DLPack give the kind of the array's memory; 1 is the
+    /// CPU.
     #[getter]
     fn device_type(&self) -> i32 {
         self.array.place().device_type as i32
@@ -275,16 +278,16 @@ impl Array {
 
     /// The number of nulls in the validity bitmap.
     ///
-    /// The nulls are counted if their number is not known, which may wait for a device.
+    /// If the number is not known, this counts the nulls, which may wait for a device.
     #[getter]
     fn null_count(&self, py: Python<'_>) -> PyResult<usize> {
         let stream = default_stream(self.array.place())?;
         detached(py, || compute::null_count(&self.array, &stream).wait())
     }
 
-    /// Return the rows from `offset` to `offset + length`, or to the end, without a copy.
+    /// Return `length` rows from row `offset` on, or all up to the end, without a copy.
     ///
-    /// Neither number may be negative or reach beyond the end.
+    /// Raise an error if a number is negative, or if the rows reach beyond the end.
     #[pyo3(signature = (offset, length = None))]
     fn slice(&self, offset: i128, length: Option<i128>) -> PyResult<Array> {
         let (offset, length) = host_rows::span(offset, length, self.array.len())?;
@@ -293,8 +296,8 @@ impl Array {
 
     /// Return the array on another device.
     ///
-    /// `target` is a device, or a stream whose device receives the copy, made on that stream. An array that
-    /// is already there is returned itself.
+    /// `target` is a device, its name, or a stream: the stream makes the copy on its device. If the array is
+    /// already there, nothing is copied.
     fn to(&self, py: Python<'_>, target: &Bound<'_, PyAny>) -> PyResult<Array> {
         let target = foreign::target(target)?;
         detached(py, || {
@@ -306,14 +309,14 @@ impl Array {
         })
     }
 
-    /// Block until the contents may be read.
+    /// Block until the device has computed the contents.
     ///
-    /// Errors that depend on the data, such as an index out of bounds, are raised here.
+    /// This raises errors that depend on the data, such as `IndexError` for an index out of bounds.
     fn wait(&self, py: Python<'_>) -> PyResult<()> {
         detached(py, || self.array.wait())
     }
 
-    /// Raise an error if a part of the array is not valid Arrow data.
+    /// Raise `ValueError` if a part of the array is not valid Arrow data.
     ///
     /// This reads the whole array; an array on a device is copied to the host first. With `full=False` it
     /// does nothing, because everything that can be checked without reading the data was checked on import.
@@ -370,7 +373,7 @@ impl Array {
 
     /// The CUDA array interface, version 3.
     ///
-    /// Only arrays in memory that CUDA can reach have this attribute.
+    /// Arrays in memory that CUDA cannot access do not have this attribute.
     #[getter]
     fn __cuda_array_interface__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         match self.array.place().device_type {

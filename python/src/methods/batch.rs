@@ -18,7 +18,7 @@ use crate::pace::Pace;
 use crate::types::{self, Schema, described, place_in};
 use crate::{expressions, foreign, host_rows, operations, pickle, tensor, to_python};
 
-/// The part of a batch that brackets select, slices aside.
+/// The part of a batch that `batch[...]` selects, except for slices.
 enum Chosen {
     Column,
     Columns,
@@ -75,7 +75,7 @@ impl RecordBatch {
 
 #[pymethods]
 impl RecordBatch {
-    /// Make a batch of `obj`, as `bowstring.record_batch` does.
+    /// Make a batch from `obj`; see `bowstring.record_batch`.
     #[new]
     fn of(obj: &Bound<'_, PyAny>) -> PyResult<RecordBatch> {
         foreign::as_batch(obj, "obj")
@@ -87,8 +87,8 @@ impl RecordBatch {
         foreign::of_columns(columns, "columns", None)
     }
 
-    /// Make a batch from a dictionary of lists or arrays by name, in the types and order of `schema` if
-    /// given. `schema` may be a dictionary of types by name.
+    /// Make a batch from a dictionary of lists or arrays by name. `schema`, which may be a dictionary of
+    /// types by name, sets the types and the order of the columns.
     #[staticmethod]
     #[pyo3(signature = (mapping, schema = None))]
     fn from_pydict(mapping: &Bound<'_, PyDict>, schema: Option<&Bound<'_, PyAny>>) -> PyResult<RecordBatch> {
@@ -96,7 +96,7 @@ impl RecordBatch {
         foreign::of_columns(mapping, "mapping", schema.as_ref())
     }
 
-    /// Return a dictionary of the columns, each a list as by `Array.to_pylist`.
+    /// Return the columns as a dictionary of lists by name; see `Array.to_pylist`.
     fn to_pydict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let here = detached(py, || self.on_the_host())?;
         let found = PyDict::new(py);
@@ -106,7 +106,7 @@ impl RecordBatch {
         Ok(found)
     }
 
-    /// Return a list of the rows, each a dictionary.
+    /// Return the rows as a list of dictionaries, each of Python values by column name.
     fn to_pylist<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let columns: Vec<_> = self.to_pydict(py)?.into_iter().collect();
         let rows = PyList::empty(py);
@@ -139,13 +139,13 @@ impl RecordBatch {
         fields.zip(self.0.columns()).map(|(field, column)| Array::new(column.clone(), field)).collect()
     }
 
-    /// The numbers of rows and columns, as a tuple.
+    /// The number of rows and the number of columns, as a tuple.
     #[getter]
     fn shape(&self) -> (usize, usize) {
         (self.0.len(), self.0.columns().len())
     }
 
-    /// Return a batch of the given columns, each a name or number.
+    /// Return a batch of some columns, given by name or number, in the given order.
     fn select(&self, columns: &Bound<'_, PyAny>) -> PyResult<RecordBatch> {
         let schema = self.0.schema();
         let at = columns.try_iter()?.map(|which| place_in(schema, &which?, "columns"));
@@ -156,7 +156,7 @@ impl RecordBatch {
         ours(|| Batch::try_new(schema.into(), arrays, self.0.len())).map(RecordBatch::new)
     }
 
-    /// Return the rows from `offset` to `offset + length`, or to the end, without a copy; see `Array.slice`.
+    /// Return `length` rows from row `offset` on, or all up to the end, without a copy; see `Array.slice`.
     #[pyo3(signature = (offset = 0, length = None))]
     fn slice(&self, offset: i128, length: Option<i128>) -> PyResult<RecordBatch> {
         let (offset, length) = host_rows::span(offset, length, self.0.len())?;
@@ -205,7 +205,7 @@ impl RecordBatch {
         }
     }
 
-    /// Return a copy on the same device, in memory of its own.
+    /// Copy the batch on its device, to memory that it shares with no other batch.
     fn copy(&self, py: Python<'_>) -> PyResult<RecordBatch> {
         detached(py, || {
             let columns = self.0.columns().iter().map(tensor::fresh_copy).collect::<PyResult<_>>()?;
@@ -300,7 +300,7 @@ impl RecordBatch {
         operations::cast(this, to, strict, stream)
     }
 
-    /// Return the rows without nulls; see `bowstring.drop_null`.
+    /// Return the rows that have no nulls; see `bowstring.drop_null`.
     #[pyo3(signature = (*, how = "any", subset = None, stream = None))]
     fn drop_null<'py>(
         this: &Bound<'py, Self>,
@@ -343,7 +343,7 @@ impl RecordBatch {
         self.0.schema().fields().iter().map(|field| field.name().clone()).collect()
     }
 
-    /// The method of another library's object that the batch was imported by, or `None`; see `Array.source`.
+    /// The name of the method that the batch was imported by, or `None`; see `Array.source`.
     #[getter]
     fn source(&self) -> Option<&'static str> {
         self.1
@@ -355,15 +355,15 @@ impl RecordBatch {
         device_of(self.place().device_type as i32, self.place().device_id).map(Device)
     }
 
-    /// Return a column by its number or name; negative numbers count from the end.
+    /// Return a column by number or name, or raise `IndexError` or `KeyError`; -1 is the last column.
     fn column(&self, which: &Bound<'_, PyAny>) -> PyResult<Array> {
         let schema = self.0.schema();
         let index = place_in(schema, which, "which")?;
         Ok(Array::new(self.0.columns()[index].clone(), schema.field(index)))
     }
 
-    /// Return a column for a number or name, a batch of columns for a list of names, and a batch of rows for
-    /// a slice, booleans or an expression. A slice whose step is 1 copies nothing.
+    /// Return a column for a number or name, a batch of columns for a list of names, or a batch of rows for a
+    /// slice, booleans or an expression. A slice whose step is 1 copies nothing.
     fn __getitem__<'py>(this: &Bound<'py, Self>, which: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let (py, batch) = (this.py(), this.get());
         if let Ok(slice) = which.cast::<PySlice>() {
@@ -381,7 +381,7 @@ impl RecordBatch {
         self.0.schema().index_of(name).is_ok()
     }
 
-    /// Return the columns side by side in a numpy array, of one type that can hold the values of all.
+    /// Return the columns side by side in one numpy array, whose type can hold the values of every column.
     #[pyo3(signature = (dtype = None, copy = None))]
     fn __array__<'py>(
         this: &Bound<'py, Self>,
@@ -403,12 +403,12 @@ impl RecordBatch {
         })
     }
 
-    /// Block until the contents may be read; see `Array.wait`.
+    /// Block until the device has computed the contents; see `Array.wait`.
     fn wait(&self, py: Python<'_>) -> PyResult<()> {
         detached(py, || self.0.columns().iter().try_for_each(|column| column.wait()))
     }
 
-    /// Raise an error if a column is not valid Arrow data, or has nulls that its field forbids; see
+    /// Raise `ValueError` if a column is not valid Arrow data, or has nulls that its field forbids; see
     /// `Array.validate`.
     #[pyo3(signature = (*, full = true))]
     fn validate(&self, py: Python<'_>, full: bool) -> PyResult<()> {

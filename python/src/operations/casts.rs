@@ -23,7 +23,7 @@ pub fn cast_array(
     Ok(values.casted(casted, to))
 }
 
-/// Return the values as another type.
+/// Convert the values to another type.
 ///
 /// `to` is the name of a type, such as `"int32"` or `"timestamp[us, tz=UTC]"`, a Python class, or a type of
 /// any library. For a batch, it is an object with the schema of all columns, or a dictionary of types for
@@ -31,7 +31,7 @@ pub fn cast_array(
 ///
 /// A value that does not fit raises `ValueError`, or becomes null with `strict=False`. A null in a column
 /// that `to` declares not nullable raises `ValueError`. The result has the extension type of `to`,
-/// if any. On a GPU, the error is raised when the result is waited for.
+/// if any. On a GPU, `wait` raises the error.
 #[pyfunction]
 #[pyo3(signature = (values, to, *, strict = true, stream = None))]
 pub fn cast<'py>(

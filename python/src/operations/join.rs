@@ -13,7 +13,7 @@ use crate::error::{detached, ours};
 use crate::foreign::{Either, either};
 use crate::types::described;
 
-/// Return the rows of several arrays or batches, one after another.
+/// Join several arrays or batches into one.
 ///
 /// The arrays must have the same type, the batches the same columns, and all must be on one device. The rows
 /// are copied, unless there is only one value. A column is nullable if it is nullable in any batch.
@@ -70,7 +70,7 @@ pub fn concat<'py>(
     }
 }
 
-/// Returns the memory that holds all of them, or an error that names the first elsewhere.
+/// Returns the memory that holds all of them, or an error that names the first that is elsewhere.
 fn one_place(mut places: impl Iterator<Item = Place>) -> PyResult<Place> {
     let first = places.next().unwrap_or(Place::CPU);
     match places.enumerate().find(|(_, place)| *place != first) {

@@ -1,4 +1,5 @@
-//! Operations on nulls. They treat each column of a batch by itself, except for those that drop rows.
+//! Operations on nulls. They treat each column of a batch by itself, except that `drop_null` drops whole
+//! rows.
 
 use std::sync::Arc;
 
@@ -24,7 +25,7 @@ type Operation<T> = fn(&Inner, &InnerStream) -> Pending<T>;
 
 /// Return the number of nulls in the validity bitmap; for a batch, a list with one number for each column.
 ///
-/// The columns of a batch are counted together. If the number is not known, this waits once for a device.
+/// If a number is not known, this waits for a device: once for all columns of a batch.
 #[pyfunction]
 #[pyo3(signature = (values, *, stream = None))]
 pub fn null_count<'py>(
@@ -141,8 +142,8 @@ fn filled(
 
 /// Return the values with nulls replaced by `value`.
 ///
-/// `value` is a Python value that fits the type, or an array of one row of that type. `None` changes nothing.
-/// For a batch, it is such a value for every column, or a dictionary of values for some columns.
+/// `value` is a Python value that fits the type, or an array of one row of that type; `None` keeps the nulls.
+/// For a batch, it is one such value for every column, or a dictionary of values for some columns.
 #[pyfunction]
 #[pyo3(signature = (values, value, *, stream = None))]
 pub fn fill_null<'py>(
@@ -212,8 +213,9 @@ fn rows_left(batch: &Batch, looked_at: &[usize], all: bool, on: &InnerStream) ->
 
 /// Return the rows that are not null.
 ///
-/// For a batch, drop the rows where any column is null, or with `how="all"` those where every column is null.
-/// `subset` gives the columns to look at, by name or number. This waits once for a device.
+/// From a batch, this drops the rows where any column is null, or with `how="all"` the rows where every
+/// column is null. `subset` restricts the test to some columns, given by name or number. This waits once for
+/// a device.
 #[pyfunction]
 #[pyo3(signature = (values, *, how = "any", subset = None, stream = None))]
 pub fn drop_null<'py>(

@@ -43,13 +43,13 @@ fn null_selection(said: &str) -> PyResult<Nulls> {
 
 /// Return the rows where `mask` is true.
 ///
-/// A null in the mask drops its row; with `null_selection="emit_null"` it makes the row null instead, by a
-/// `take` of row numbers computed from the mask. The mask must be as long as the values (arrow-rs accepts a
+/// A null in the mask drops its row; with `null_selection="emit_null"` it makes the row null instead, at the
+/// cost of a `take` of the values. The mask must be as long as the values (arrow-rs accepts a
 /// shorter one). For a batch, it may also be the name of a column, or an expression; `overflow`,
 /// `division_by_zero` and `floats` apply to expressions, as in `evaluate`.
 ///
-/// A mask on another device is an error, unless `copy=True` copies it to the device of the values. This waits
-/// once for a device.
+/// A mask on another device raises `ValueError`, unless `copy=True` copies it to the device of the values.
+/// This waits once for a device.
 #[pyfunction]
 #[pyo3(signature = (
     values, mask, *, null_selection = "drop", copy = false, overflow = "error", division_by_zero = "error",
@@ -137,8 +137,8 @@ fn rows_of(mask: &Inner, rows: usize, on: &InnerStream) -> Result<Inner> {
 /// `out_of_bounds="null"`. It is checked even if all values are null, unlike in arrow-rs. Columns of a batch
 /// whose rows may become null are nullable in the schema of the result.
 ///
-/// Indices on another device are an error, unless `copy=True` copies them to the device of the values. On a
-/// GPU, the error is raised when the result is waited for.
+/// Indices on another device raise `ValueError`, unless `copy=True` copies them to the device of the values.
+/// On a GPU, `wait` raises the `IndexError`.
 #[pyfunction]
 #[pyo3(signature = (values, indices, *, out_of_bounds = "raise", copy = false, stream = None))]
 pub fn take<'py>(

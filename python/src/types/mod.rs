@@ -20,7 +20,7 @@ pub use print::{EXTENSION, of_field as type_name};
 
 /// The type of an array's values.
 ///
-/// It is equal to anything that names the same type: another library's object, or a string.
+/// It is equal to any object that stands for the same type, such as another library's type or a string.
 #[pyclass(frozen, weakref, module = "bowstring")]
 #[derive(Clone)]
 pub struct DataType(pub InnerField);
@@ -181,7 +181,7 @@ impl DataType {
         field(obj, "obj").map(|field| type_of(&field))
     }
 
-    /// The type of a list's items, or of the values in a dictionary or runs.
+    /// The type of the values in a list, a dictionary or runs. Other types raise `AttributeError`.
     #[getter]
     fn value_type(&self) -> PyResult<DataType> {
         match self.0.data_type() {
@@ -223,7 +223,7 @@ impl DataType {
 
 #[pymethods]
 impl Field {
-    /// Make a field of a name and a type, which is given as in `cast`.
+    /// Make a field from a name and a type. The type may be anything that `cast` takes.
     #[new]
     #[pyo3(signature = (name, r#type, nullable = true))]
     fn new(name: String, r#type: &Bound<'_, PyAny>, nullable: bool) -> PyResult<Field> {
@@ -248,7 +248,7 @@ impl Field {
         self.0.is_nullable()
     }
 
-    /// The field's metadata as a dictionary of bytes by bytes, or `None` if there is none.
+    /// The field's metadata as a dictionary from `bytes` to `bytes`, or `None` if there is none.
     #[getter]
     fn metadata<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
         metadata(py, self.0.metadata())
@@ -301,13 +301,13 @@ impl Schema {
         self.0.fields().iter().map(|field| type_of(field)).collect()
     }
 
-    /// The schema's metadata as a dictionary of bytes by bytes, or `None` if there is none.
+    /// The schema's metadata as a dictionary from `bytes` to `bytes`, or `None` if there is none.
     #[getter]
     fn metadata<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
         metadata(py, self.0.metadata())
     }
 
-    /// Return a field by its number or name; negative numbers count from the end.
+    /// Return a field by number or name, or raise `IndexError` or `KeyError`; -1 is the last field.
     fn field(&self, which: &Bound<'_, PyAny>) -> PyResult<Field> {
         Ok(Field(self.0.field(place_in(&self.0, which, "which")?).clone()))
     }
