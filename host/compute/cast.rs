@@ -23,7 +23,7 @@ use crate::array::{children, forbids_nulls};
 use crate::device::{HostPool, interrupt};
 use crate::ffi::DeviceType;
 use crate::gpu::map::Column;
-use crate::{Array, Error, Pending, Result, Stream, cpu, exchange, gpu};
+use crate::{Array, Error, Pending, Result, Stream, cpu, exchange, gpu, pass};
 use formats::Formats;
 use rules::{CastRule, cast_rule, reading_words, writing_words, zoned_words};
 
@@ -100,26 +100,71 @@ pub fn cast<C: Columns>(
     options: &CastOptions<'_>,
     stream: &Stream,
 ) -> Pending<C> {
-    Pending::known(cast_now(values, to, options, stream))
+    Pending::begun(|| begin(values, to, options, stream))
 }
 
-pub(super) fn cast_now<C: Columns>(
+fn begin<C: Columns>(
     values: &C,
     to: &C::Target,
     options: &CastOptions<'_>,
     stream: &Stream,
-) -> Result<C> {
+) -> Result<Pending<C>> {
     let _current = stream.enter()?;
     let (frame, types) = values.target(to)?;
-    let columns: Vec<(&Array, &DataType)> = values.arrays().iter().zip(types).collect();
-    let mut casted = cast_columns(&columns, options, stream)?;
+    let formats = Formats::of(&options.format_options).filter(|_| stream.as_gpu().is_some());
+    let Some(formats) = formats else {
+        // On the CPU nothing waits for a device. A formatter of the caller's own is borrowed for this call.
+        let columns: Vec<(&Array, &DataType)> = values.arrays().iter().zip(types).collect();
+        let casted = pass::block_on(cast_columns(&columns, options, stream))?;
+        return Ok(Pending::known(framed(frame, casted, values.rows(), stream)));
+    };
+    let (arrays, types) = (values.arrays().to_vec(), types.into_iter().cloned().collect::<Vec<_>>());
+    let (safe, rows, on) = (options.safe, values.rows(), stream.clone());
+    Ok(Pending::begin(stream, async move {
+        let options = CastOptions { safe, format_options: formats.options() };
+        let columns: Vec<(&Array, &DataType)> = arrays.iter().zip(&types).collect();
+        let casted = cast_columns(&columns, &options, &on).await?;
+        framed(frame, casted, rows, &on)
+    }))
+}
+
+fn framed<C: Columns>(frame: C::Frame, mut casted: Vec<Array>, rows: usize, stream: &Stream) -> Result<C> {
     if let Some(schema) = C::schema(&frame) {
         casted = nullability::held_to(schema, casted, stream)?;
     }
-    C::framed(frame, casted, values.rows())
+    C::framed(frame, casted, rows)
 }
 
-fn cast_columns(
+/// Casts part of an array.
+async fn cast_part(
+    values: &Array,
+    to: &DataType,
+    options: &CastOptions<'_>,
+    stream: &Stream,
+) -> Result<Array> {
+    let casted = cast_columns(&[(values, to)], options, stream).await?;
+    casted.into_iter().next().ok_or_else(|| Error::invalid("cast", "no array"))
+}
+
+/// Writes plain values as LargeUtf8. Values without a textual form have no bytes.
+async fn write_part(values: &Array, stream: &Stream) -> Result<Array> {
+    let unsupported = || unsupported(values, &DataType::LargeUtf8, stream.device().place().device_type);
+    let CastRule::Write(writing) = cast_rule(values.data_type(), &DataType::LargeUtf8) else {
+        return Err(unsupported());
+    };
+    let words = writing_words(values.data_type());
+    let written = gpu::written::write((writing, &words), values, &DataType::LargeUtf8, false, stream);
+    written.await?.map_err(|_| unsupported())
+}
+
+/// The public operations that casts of parts call.
+const INSIDE: gpu::cast::Inside = gpu::cast::Inside {
+    cast: |values, to, options, stream| Box::pin(cast_part(values, to, options, stream)),
+    write: |values, stream| Box::pin(write_part(values, stream)),
+    misfits: misfits::misfits,
+};
+
+async fn cast_columns(
     columns: &[(&Array, &DataType)],
     options: &CastOptions<'_>,
     stream: &Stream,
@@ -146,7 +191,7 @@ fn cast_columns(
                 together.push(Column { values, to, call: None });
                 None
             }
-            (rule, _) => Some(cast_one(rule, values, to, options, stream)?),
+            (rule, _) => Some(cast_one(rule, values, to, options, stream).await?),
         });
     }
     let mut together = gpu::map::map("cast", &together, options.safe, stream)?.into_iter();
@@ -164,14 +209,13 @@ fn has_negative_size(to: &DataType) -> bool {
 }
 
 /// Casts a column that is not part of the common pass.
-fn cast_one(
+async fn cast_one(
     rule: CastRule,
     values: &Array,
     to: &DataType,
     options: &CastOptions<'_>,
     stream: &Stream,
 ) -> Result<Array> {
-    use DataType::LargeUtf8;
     let device = stream.device().place().device_type;
     let pool = stream.device().host_pool();
     match (rule, device) {
@@ -210,15 +254,18 @@ fn cast_one(
                 true => None,
                 false => Some(Box::new(move |row, text, len| unread(row, text, len, from, into))),
             };
-            gpu::written::read((reading, &reading_words(to)), values, to, unread, stream)
+            gpu::written::read((reading, &reading_words(to)), values, to, unread, stream).await
         }
         (CastRule::Write(writing), _) => {
-            let unwritten = |row| {
-                let one = values.slice(row, 1).and_then(|one| stream.download(&one));
-                one.map_or_else(|error| error, |one| says_no_value(&one, row, to, options))
-            };
             let words = writing_words(values.data_type());
-            gpu::written::write((writing, &words), values, to, Some(&unwritten), stream)
+            match gpu::written::write((writing, &words), values, to, true, stream).await? {
+                Ok(written) => Ok(written),
+                Err(row) => {
+                    let one = stream.download_later(&values.slice(row, 1)?)?.await?;
+                    pass::readable(std::slice::from_ref(&one)).await;
+                    Err(says_no_value(&one, row, to, options))
+                }
+            }
         }
         (_, DeviceType::Cpu) => by_arrow(values, to, options, pool),
         (CastRule::NeedsZone, _) => {
@@ -233,18 +280,7 @@ fn cast_one(
             if let Some(why) = refused(values.data_type(), to, options) {
                 return Err(why);
             }
-            let inside = gpu::cast::Inside {
-                cast: &|values, to, options| cast_now(values, to, options, stream),
-                write: &|values| match cast_rule(values.data_type(), &LargeUtf8) {
-                    CastRule::Write(writing) => {
-                        let words = writing_words(values.data_type());
-                        gpu::written::write((writing, &words), values, &LargeUtf8, None, stream)
-                    }
-                    _ => Err(unsupported(values, &LargeUtf8, device)),
-                },
-                misfits: &misfits::misfits,
-            };
-            let casted = gpu::cast::cast(values, to, options, stream, &inside)?;
+            let casted = gpu::cast::cast(values, to, options, stream, INSIDE).await?;
             casted.ok_or_else(|| unsupported(values, to, device))
         }
     }

@@ -7,7 +7,7 @@ use arrow_array::{ArrayRef, BinaryArray, LargeBinaryArray, LargeStringArray, Str
 use arrow_schema::DataType;
 use bowstring_kernels::text::Test;
 
-use super::cast::cast_now;
+use super::cast::cast;
 use super::text::test_now;
 use super::{CastOptions, TakeOptions, take};
 use crate::array::Side;
@@ -90,7 +90,7 @@ pub(super) fn searched(column: &Array, values: &[i128], stream: &Stream) -> Resu
     let rows = column.len();
     let mut parts = column.clone().into_parts();
     parts.data_type = DataType::FixedSizeBinary(width as i32);
-    let bytes = cast_now(&Array::try_new(parts)?, &DataType::Binary, &CastOptions::default(), stream)?;
+    let bytes = cast(&Array::try_new(parts)?, &DataType::Binary, &CastOptions::default(), stream).wait()?;
     // The values themselves, their bytes in order, and the position of each.
     let _taken = stream.device().host_pool().reserve(size_of_val(values).saturating_mul(3))?;
     let mut list: Vec<[u8; 16]> = values.iter().map(|value| value.to_le_bytes()).collect();

@@ -7,7 +7,7 @@ use arrow_schema::{Field, Schema, SchemaRef};
 use bowstring_kernels::text::Test as TextTest;
 
 use super::aggregates::{self, Folded};
-use super::cast::cast_now;
+use super::cast::cast;
 use super::text::test_now;
 use super::{CastOptions, Selection, admit, computed, nulls, selection};
 use crate::array::Side;
@@ -391,7 +391,7 @@ fn settled<'a>(
             }
             Op::Cast(safe) => {
                 let options = CastOptions { safe: *safe, ..CastOptions::default() };
-                cast_now(&input(&columns)?, &node.data_type, &options, stream)?
+                cast(&input(&columns)?, &node.data_type, &options, stream).wait()?
             }
             Op::Valid(null) if number_of(&plan.nodes[node.inputs[0]].data_type).is_none() => {
                 let array = input(&columns)?;

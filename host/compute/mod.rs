@@ -7,8 +7,9 @@
 //! [`crate::Error::Invalid`].
 //!
 //! An operation that waits for a device, as listed in the table, does not block before `wait`, and not at all
-//! if it is awaited. The exceptions are [`cast`], also in an expression or in [`Coalescer`], and a new
-//! [`Selection`]: they still block inside the call. On the CPU, operations run inside the call.
+//! if it is awaited. The exceptions are casts in [expressions](crate::expr), tests of views of text whose
+//! extents only the device knows, [`Coalescer`], a new [`Selection`], and a cast with a formatter of the
+//! caller's own: they still block inside the call. On the CPU, operations run inside the call.
 //!
 //! | operation | waits for a device | copies |
 //! | --- | --- | --- |

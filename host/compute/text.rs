@@ -4,7 +4,7 @@ use arrow_schema::DataType;
 use bowstring_kernels::text::Test;
 
 use super::CastOptions;
-use super::cast::cast_now;
+use super::cast::cast;
 use crate::array::{Parts, Side};
 use crate::{Array, Result, Stream, cpu, gpu};
 
@@ -41,5 +41,5 @@ fn by_key(column: &Array, tested: Array, stream: &Stream) -> Result<Array> {
     let DataType::Dictionary(keys, _) = column.data_type() else { return Ok(tested) };
     let data_type = DataType::Dictionary(keys.clone(), Box::new(DataType::Boolean));
     let parts = Parts { data_type, dictionary: Some(tested), ..column.clone().into_parts() };
-    cast_now(&Array::try_new(parts)?, &DataType::Boolean, &CastOptions::default(), stream)
+    cast(&Array::try_new(parts)?, &DataType::Boolean, &CastOptions::default(), stream).wait()
 }

@@ -3,7 +3,7 @@
 use super::filter::filter_by;
 use super::mask::{Mask, Source, Unread};
 use crate::array::Array;
-use crate::pass::{Pass, Pending, Requests};
+use crate::pass::{Pass, Pending, Requests, block_on};
 use crate::{Result, Stream};
 
 /// A mask whose kept rows are known.
@@ -25,7 +25,7 @@ impl Selection {
         let (total, unread) = (requests.sum(), Unread::new(&mut requests, source));
         let granted = requests.grant(&mut pass, 0)?;
         let read = unread.read(&mut pass, &granted, granted.counter(total))?;
-        let words = pass.read_now(&[granted.counters()])?;
+        let words = block_on(pass.read(&[granted.counters()]))?;
         unread.outcome()(&words)?;
         pass.finish()?;
         let array = match source {

@@ -10,7 +10,7 @@ use crate::array::{Array, Bitmap, Buffer, Parts, Side, Slot, outside};
 use crate::gpu::bitmap::{aligned, and, nulls_of};
 use crate::gpu::parts::none;
 use crate::gpu::rows::{offsets_of, rows_of};
-use crate::pass::{Pass, Reach, Table, bytes, validity};
+use crate::pass::{Pass, Reach, Table, block_on, bytes, validity};
 use crate::transfer::sized_buffers;
 use crate::{Result, Stream};
 
@@ -87,14 +87,14 @@ pub(crate) fn test(
 /// Returns a side as the kernel reads it.
 fn described(pass: &mut Pass, side: Side<'_>) -> Result<TextColumn> {
     match side {
-        Side::Column(column) => text_column(pass, column),
+        Side::Column(column) => block_on(text_column(pass, column)),
         Side::Same(text) => uploaded(pass, &[text], 0),
         Side::List(list) => uploaded(pass, list, u64::MAX),
     }
 }
 
 /// Returns a column of text or bytes as kernels read it, in any layout.
-pub(crate) fn text_column(pass: &mut Pass, column: &Array) -> Result<TextColumn> {
+pub(crate) async fn text_column(pass: &mut Pass, column: &Array) -> Result<TextColumn> {
     pass.input(column)?;
     let (valid, valid_offset) = validity(column);
     let (width, rows, buffers) = match column.layout().slots().next() {
@@ -109,7 +109,7 @@ pub(crate) fn text_column(pass: &mut Pass, column: &Array) -> Result<TextColumn>
     let mut reach = Reach { limit: 0, end: In::absent(), end_offset: 0 };
     let table: Table<BufferRow> = if width == VIEWS {
         // Views are untrusted data: they must point inside the buffers, whose sizes are therefore needed.
-        let sized = sized_buffers(pass, buffers)?;
+        let sized = sized_buffers(pass, buffers).await?;
         sized
             .iter()
             .map(|buffer| row(buffer, buffer.bytes().map_or(u64::MAX, |bytes| bytes as u64)))

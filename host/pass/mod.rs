@@ -54,7 +54,7 @@ use bowstring_kernels::target::{Args, Entry, MAX_WAVES, Value};
 
 pub(crate) use arguments::{BitPointer, Reach, bits, bytes, input, is_aligned, validity};
 pub use pending::Pending;
-pub(crate) use pending::all;
+pub(crate) use pending::{all, block_on};
 pub(crate) use region::Region;
 pub(crate) use requests::{Counter, Granted, Request, Requests};
 use small_uploads::SmallUploads;

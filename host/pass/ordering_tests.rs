@@ -37,7 +37,7 @@ pub(super) fn three_streams_and(device: &EmulatedDevice, len: i64, dropped: impl
     let mut pass = Pass::begin("count", third?)?;
     let region = count(&mut pass, &counted, None)?;
     drop(counted);
-    let words = pass.read_now(&[&region])?;
+    let words = block_on(pass.read(&[&region]))?;
     pass.finish()?;
     Ok(words[0] == 64 - u64::from(nulls.count_ones()))
 }

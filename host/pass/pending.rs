@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::future::Future;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
@@ -125,9 +125,7 @@ impl<T> Waiting<T> {
         let (polled, at) = waits::poll(|context| self.operation.as_mut().poll(context));
         self.at = at;
         match polled {
-            Poll::Pending if self.at.is_empty() => {
-                Poll::Ready(Err(Error::invalid("pending", "the operation waits for no number")))
-            }
+            Poll::Pending if self.at.is_empty() => Poll::Ready(Err(idle())),
             polled => polled,
         }
     }
@@ -223,6 +221,18 @@ impl<T> fmt::Debug for Pending<T> {
     }
 }
 
+/// Runs what a result's operation would be, and blocks until it ends.
+pub(crate) fn block_on<T>(operation: impl Future<Output = Result<T>>) -> Result<T> {
+    let mut operation = pin!(operation);
+    loop {
+        match waits::poll(|context| operation.as_mut().poll(context)) {
+            (Poll::Ready(result), _) => return result,
+            (Poll::Pending, at) if at.is_empty() => return Err(idle()),
+            (Poll::Pending, at) => at.iter().try_for_each(Event::wait)?,
+        }
+    }
+}
+
 /// The results of operations that have begun, in their order.
 pub(crate) async fn all<T>(pending: Vec<Pending<T>>) -> Result<Vec<T>> {
     let mut all = vec![];
@@ -230,6 +240,10 @@ pub(crate) async fn all<T>(pending: Vec<Pending<T>>) -> Result<Vec<T>> {
         all.push(one.await?);
     }
     Ok(all)
+}
+
+fn idle() -> Error {
+    Error::invalid("pending", "the operation waits for no number")
 }
 
 fn taken() -> Error {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use super::{Pass, Region, waits};
-use crate::array::{Array, Ready};
+use crate::array::Array;
 use crate::device::{Event, Kept, Staged};
 use crate::{Error, Result};
 
@@ -44,15 +44,6 @@ impl Pass {
         let bytes = regions.iter().map(|region| region.bytes()).sum();
         let queued = self.copied(regions).map(|(staged, seen)| Queued { staged, seen, bytes });
         Read { pass: self, queued: Some(queued) }
-    }
-
-    /// Like [`Pass::read`], but the host waits.
-    pub fn read_now(&mut self, regions: &[&Region]) -> Result<Vec<u64>> {
-        let mut read = self.read(regions);
-        if let Some(Ok(queued)) = &read.queued {
-            queued.seen.wait()?;
-        }
-        read.words().unwrap_or_else(|| Err(twice()))
     }
 
     /// Runs `check` on the words of a region when the pass's outputs, or anything made from them, are first

@@ -54,7 +54,7 @@ pub(super) fn counted(mut pass: Pass, region: Region) -> Pending<u64> {
 fn null_count(array: &Array, stream: &Stream) -> Result<u64> {
     let mut pass = Pass::begin("null_count", stream)?;
     let nulls = count(&mut pass, array, None)?;
-    let words = pass.read_now(&[&nulls])?;
+    let words = block_on(pass.read(&[&nulls]))?;
     pass.finish()?;
     Ok(words[0])
 }
@@ -128,7 +128,7 @@ fn an_access_outside_is_a_fault_and_an_error() {
     let array = stream.upload(&sample(4096).0).unwrap();
     let mut pass = Pass::begin("count", &stream).unwrap();
     let nulls = count(&mut pass, &array, Some(100)).unwrap();
-    assert!(matches!(pass.read_now(&[&nulls]), Err(Error::Driver { call: "null_count", .. })));
+    assert!(matches!(block_on(pass.read(&[&nulls])), Err(Error::Driver { call: "null_count", .. })));
     drop(pass);
     assert!(matches!(device.faults()[..], [Fault::Kernel { entry: "null_count", argument: "maps", .. }]));
     drop((array, nulls, stream));
@@ -353,12 +353,12 @@ fn what_was_asked_for_comes_with_one_copy_and_lies_apart() {
         let (copies, fills) = (calls("copy_in"), calls("fill"));
         let granted = requests.grant(&mut pass, 64).unwrap();
         let table = pass.upload(&[7; 8]).unwrap();
-        let words = pass.read_now(&[granted.counters()]).unwrap();
+        let words = block_on(pass.read(&[granted.counters()])).unwrap();
         assert_eq!(words, [0, u64::MAX, 0, 0]);
         assert_eq!((sum.of(&words), first.of(&words), sums.plus(1).of(&words)), (0, u64::MAX, 0));
-        assert_eq!(pass.read_now(&[&table]).unwrap(), [7; 8]);
+        assert_eq!(block_on(pass.read(&[&table])).unwrap(), [7; 8]);
         for zeros in &zeros {
-            assert_eq!(pass.read_now(&[&granted[*zeros]]).unwrap(), vec![0; bitmap / 8]);
+            assert_eq!(block_on(pass.read(&[&granted[*zeros]])).unwrap(), vec![0; bitmap / 8]);
         }
         assert_eq!((calls("copy_in") - copies, calls("fill") - fills), (1, fills_expected), "{bitmap}");
         let place = |region: &Region| (region.address(), region.address() + region.bytes());
@@ -387,7 +387,7 @@ fn full_blocks_of_small_uploads_are_kept_until_they_are_copied() {
     let tables = [0, 1, 2, 3, 4, 5, 6, 7].map(|i| pass.upload(&[i; 128]).unwrap());
     event.fire();
     for (i, table) in (0..).zip(&tables) {
-        assert_eq!(pass.read_now(&[table]).unwrap(), [i; 128]);
+        assert_eq!(block_on(pass.read(&[table])).unwrap(), [i; 128]);
     }
     pass.finish().unwrap();
     assert_eq!(device.faults(), []);

@@ -75,15 +75,15 @@ pub(crate) async fn sized_arrays(pass: &mut Pass, arrays: Vec<Array>) -> Result<
     with_extents(arrays, &mut |_| values.next().ok_or_else(unread))
 }
 
-/// The buffers with all extents known; they are buffers of an array after its first. The host synchronises
-/// once for the extents that only the device knows.
-pub(crate) fn sized_buffers(pass: &mut Pass, buffers: &[Buffer]) -> Result<Vec<Buffer>> {
+/// The buffers with all extents known; they are buffers of an array after its first. Extents that only the
+/// device knows are read once.
+pub(crate) async fn sized_buffers(pass: &mut Pass, buffers: &[Buffer]) -> Result<Vec<Buffer>> {
     let numbers: Vec<Buffer> = buffers.iter().filter_map(Buffer::extent_at).cloned().collect();
     if numbers.is_empty() {
         return Ok(buffers.to_vec());
     }
     let extents = Numbers::of(pass, &numbers)?;
-    let mut values = extents.values(&pass.read_now(&[&extents.region])?).into_iter();
+    let mut values = extents.values(&pass.read(&[&extents.region]).await?).into_iter();
     let known = buffers.iter().enumerate().map(|(i, buffer)| match buffer.extent_at() {
         Some(_) => buffer.sized(i + 1, values.next().ok_or_else(unread)?),
         None => Ok(buffer.clone()),

@@ -54,8 +54,7 @@ fn polled<T>(
 fn no_operation_blocks_before_its_result_is_waited_for() {
     let target = Target::emulator(32);
     let mut most = 0;
-    // Casts still read inside the call.
-    for operation in OPERATIONS.iter().filter(|operation| operation.name != "cast") {
+    for operation in OPERATIONS {
         for (seed, data_type) in (1..).zip(types()) {
             let sample = Sample { data_type, len: ROWS, nulls: Nulls::Some, offset: 3, seed };
             let (values, mut random) = (sample.array(), Random::new(seed));

@@ -14,7 +14,7 @@ use crate::pass::bytes;
 use crate::transfer::sized_buffers;
 
 /// Casts rows of bytes that offsets describe.
-pub(super) fn cast(cast: Cast, values: &Array, to: &DataType, size: i32) -> Result<Array> {
+pub(super) async fn cast(cast: Cast<'_>, values: &Array, to: &DataType, size: i32) -> Result<Array> {
     let mut pass = cast.begin(&[values])?;
     if values.is_empty() {
         return none(pass, to);
@@ -23,7 +23,7 @@ pub(super) fn cast(cast: Cast, values: &Array, to: &DataType, size: i32) -> Resu
     let len = pass.times(rows, size)?;
     let sized = of_one_size(cast, &mut pass, values, to, size)?;
     let data = std::slice::from_ref(&values.buffers()[1]);
-    let data = sized_buffers(&mut pass, data)?.pop().unwrap_or_else(|| values.buffers()[1].clone());
+    let data = sized_buffers(&mut pass, data).await?.pop().unwrap_or_else(|| values.buffers()[1].clone());
     // A row of another length copies the bytes at the start of the data. If the data is shorter than one
     // value, no row can have the right length.
     let out = if data.bytes().is_some_and(|bytes| bytes >= size) && len > 0 {

@@ -17,34 +17,34 @@ use crate::{Error, Result};
 
 /// Casts a dictionary array to a plain one, or to one with other keys or values. Synchronises once if rows
 /// are ranges (see `take`), and whenever the cast of the values does.
-pub(super) fn cast(cast: Cast, values: &Array, to: &DataType) -> Result<Array> {
+pub(super) async fn cast(cast: Cast<'_>, values: &Array, to: &DataType) -> Result<Array> {
     let dictionary =
         values.dictionary().ok_or_else(|| Error::invalid("cast", "a dictionary without values"))?;
     match (dictionary.data_type(), to) {
         (DataType::Dictionary(..), DataType::Dictionary(..)) => {
             // Two levels of keys become one: the inner keys, taken by the outer ones.
-            let flat = take_keys(cast, dictionary, values)?;
-            cast.cast(&flat, to)
+            let flat = take_keys(cast, dictionary, values).await?;
+            cast.cast(&flat, to).await
         }
         (_, DataType::Dictionary(key, of)) => {
             // A key that does not fit is an error even in a safe cast; otherwise a valid row would become
             // null.
             let strict = CastOptions { safe: false, ..cast.options.clone() };
-            let keys = Cast { options: &strict, ..cast }.cast(&keys(values)?, key)?;
-            let dictionary = cast.cast(dictionary, of)?;
+            let keys = Cast { options: &strict, ..cast }.cast(&keys(values)?, key).await?;
+            let dictionary = cast.cast(dictionary, of).await?;
             let pass = cast.begin(&[&keys, &dictionary])?;
             let (keys, dictionary) = (part_of(&pass, keys)?.into_parts(), part_of(&pass, dictionary)?);
             pass.finish()?;
             Array::try_new(Parts { data_type: to.clone(), dictionary: Some(dictionary), ..keys })
         }
-        _ => take_keys(cast, &cast.cast(dictionary, to)?, values),
+        _ => take_keys(cast, &cast.cast(dictionary, to).await?, values).await,
     }
 }
 
 /// Encodes values as a dictionary of the distinct ones, in order of first occurrence; `None` for types that
 /// cannot be dictionary values. Synchronises once in nearly all cases, and again if the values are text.
-pub(super) fn encode(
-    cast: Cast,
+pub(super) async fn encode(
+    cast: Cast<'_>,
     values: &Array,
     to: &DataType,
     (key, of): (&DataType, &DataType),
@@ -62,8 +62,8 @@ pub(super) fn encode(
     };
     if let Some(through) = through {
         let encoded = Dictionary(Box::new(key.clone()), Box::new(through.clone()));
-        let casted = cast.cast(values, &through)?;
-        return cast.cast(&cast.cast(&casted, &encoded)?, to).map(Some);
+        let casted = cast.cast(values, &through).await?;
+        return cast.cast(&cast.cast(&casted, &encoded).await?, to).await.map(Some);
     }
     let known = match of {
         Utf8 | LargeUtf8 | Binary | LargeBinary | FixedSizeBinary(_) | Struct(_) => true,
@@ -72,7 +72,7 @@ pub(super) fn encode(
     if !known {
         return Ok(None);
     }
-    let casted = cast.cast(values, of)?;
+    let casted = cast.cast(values, of).await?;
     let mut pass = cast.begin(&[&casted])?;
     if casted.is_empty() {
         return none(pass, to).map(Some);
@@ -84,13 +84,13 @@ pub(super) fn encode(
             (own_keys(&mut pass, casted.len(), key)?, part_of(&pass, casted.clone())?)
         }
         _ => {
-            let Some(firsts) = firsts(&mut pass, &casted)? else { return Ok(None) };
+            let Some(firsts) = firsts(&mut pass, &casted).await? else { return Ok(None) };
             check_keys(firsts.count, key)?;
             let keys = firsts.keys(&mut pass, key)?;
             let rows = rows_of_mask(&mut pass, firsts.mask(), firsts.count)?;
             // First occurrences are never null.
             let all = Parts { validity: None, null_count: Some(0), ..casted.clone().into_parts() };
-            let taken = take_one(&Array::try_new(all)?, &rows, Outside::Refused, cast.stream)?.wait()?;
+            let taken = take_one(&Array::try_new(all)?, &rows, Outside::Refused, cast.stream)?.await?;
             pass.input(&taken)?;
             (keys, part_of(&pass, taken)?)
         }
@@ -115,8 +115,8 @@ fn check_keys(values: usize, key: &DataType) -> Result<()> {
 }
 
 /// Takes the rows of `from` by the keys of `values`.
-fn take_keys(cast: Cast, from: &Array, values: &Array) -> Result<Array> {
-    take_one(from, &keys(values)?, Outside::BadKey, cast.stream)?.wait()
+async fn take_keys(cast: Cast<'_>, from: &Array, values: &Array) -> Result<Array> {
+    take_one(from, &keys(values)?, Outside::BadKey, cast.stream)?.await
 }
 
 /// Returns the keys as an array of numbers.

@@ -25,14 +25,14 @@ pub(super) struct Above<'a> {
 }
 
 /// Checks that a part of what the pass makes has no nulls if its field is not nullable. Nulls under null rows
-/// of `above` do not count. Synchronises only for fixed-size lists that may be null, with items that may be
+/// of `above` do not count. Reads only for fixed-size lists that may be null, with items that may be
 /// null too.
-pub(super) fn hold(
-    cast: Cast,
+pub(super) async fn hold(
+    cast: Cast<'_>,
     pass: &mut Pass,
     part: &Array,
     field: &Field,
-    above: Option<Above>,
+    above: Option<Above<'_>>,
 ) -> Result<()> {
     if field.is_nullable() || part.is_empty() {
         return Ok(());
@@ -58,7 +58,7 @@ pub(super) fn hold(
             report_unset(pass, (shown.input(), 0), len, move |others| refuse(len - others, &name))
         }
         (Some((above, valid)), _) => {
-            let seen = of_valid_rows(cast, part, own, above, valid)?;
+            let seen = of_valid_rows(cast, part, own, above, valid).await?;
             pass.input(&seen)?;
             let valid = Bitmap { buffer: seen.buffers()[0].clone(), offset: seen.offset() };
             report_unset(pass, bits(&valid), seen.len(), move |nulls| refuse(nulls, &name))
@@ -66,13 +66,19 @@ pub(super) fn hold(
     }
 }
 
-/// Returns the validity of a part as booleans, for valid rows of `above` only. Synchronises.
-fn of_valid_rows(cast: Cast, part: &Array, own: &Bitmap, above: Above, valid: &Bitmap) -> Result<Array> {
+/// Returns the validity of a part as booleans, for valid rows of `above` only. Reads as a filter does.
+async fn of_valid_rows(
+    cast: Cast<'_>,
+    part: &Array,
+    own: &Bitmap,
+    above: Above<'_>,
+    valid: &Bitmap,
+) -> Result<Array> {
     let item = Arc::new(Field::new_list_field(DataType::Boolean, false));
     let parts = Parts::new(DataType::FixedSizeList(item, above.each as i32), above.rows.len());
     let (place, ready) = (part.place(), part.ready().cloned());
     let lists = Array::try_new(Parts { place, ready, children: vec![booleans(part, own)?], ..parts })?;
-    let seen = filter(&[&lists], Source::Array(&booleans(above.rows, valid)?), cast.stream)?.wait()?;
+    let seen = filter(&[&lists], Source::Array(&booleans(above.rows, valid)?), cast.stream)?.await?;
     seen.columns[0].child_rows(0)
 }
 

@@ -1,5 +1,8 @@
 //! The recursion of casts into the parts of arrays.
 
+use std::future::Future;
+use std::pin::Pin;
+
 use arrow_cast::CastOptions;
 use arrow_schema::{DataType, Field};
 
@@ -8,14 +11,18 @@ use crate::gpu::parts::none;
 use crate::pass::Pass;
 use crate::{Result, Stream};
 
+/// A part that is being made.
+pub(crate) type Part<'a> = Pin<Box<dyn Future<Output = Result<Array>> + Send + 'a>>;
+
 /// The public operations that casts of parts call.
-pub(crate) struct Inside<'a> {
+#[derive(Clone, Copy)]
+pub(crate) struct Inside {
     /// Casts any part, by any route.
-    pub cast: &'a dyn Fn(&Array, &DataType, &CastOptions<'_>) -> Result<Array>,
+    pub cast: for<'a> fn(&'a Array, &'a DataType, &'a CastOptions<'a>, &'a Stream) -> Part<'a>,
     /// Writes plain values as LargeUtf8. Values without a textual form have no bytes.
-    pub write: &'a dyn Fn(&Array) -> Result<Array>,
+    pub write: for<'a> fn(&'a Array, &'a Stream) -> Part<'a>,
     /// Returns the text printed for values of a type that have no textual form.
-    pub misfits: &'a dyn Fn(&DataType) -> Option<Misfits>,
+    pub misfits: fn(&DataType) -> Option<Misfits>,
 }
 
 /// The text printed for a value that has no textual form.
@@ -31,13 +38,13 @@ pub(crate) struct Misfits {
 pub(super) struct Cast<'a> {
     pub options: &'a CastOptions<'a>,
     pub stream: &'a Stream,
-    pub inside: &'a Inside<'a>,
+    pub inside: Inside,
 }
 
 impl Cast<'_> {
     /// Casts values to another type, by any route.
-    pub fn cast(self, values: &Array, to: &DataType) -> Result<Array> {
-        (self.inside.cast)(values, to, self.options)
+    pub async fn cast(self, values: &Array, to: &DataType) -> Result<Array> {
+        (self.inside.cast)(values, to, self.options, self.stream).await
     }
 
     /// Returns whether casting unreferenced items could change the result: by an error, or by nulls in a
@@ -50,8 +57,8 @@ impl Cast<'_> {
 
     /// Casts an empty list array. Its items are cast too: the values of a dictionary may fail even if no row
     /// uses them.
-    pub fn of_no_rows(self, values: &Array, to: &DataType, item: &Field) -> Result<Array> {
-        let items = self.cast(&values.children()[0].slice(0, 0)?, item.data_type())?;
+    pub async fn of_no_rows(self, values: &Array, to: &DataType, item: &Field) -> Result<Array> {
+        let items = self.cast(&values.children()[0].slice(0, 0)?, item.data_type()).await?;
         let pass = self.begin(&[values, &items])?;
         none(pass, to)
     }

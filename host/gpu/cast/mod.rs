@@ -33,12 +33,12 @@ use crate::array::Array;
 use crate::{Result, Stream};
 
 /// Casts everything except plain values of fixed width; `None` for pairs of types that no device supports.
-pub(crate) fn cast(
+pub(crate) async fn cast(
     values: &Array,
     to: &DataType,
     options: &CastOptions<'_>,
     stream: &Stream,
-    inside: &Inside<'_>,
+    inside: Inside,
 ) -> Result<Option<Array>> {
     use DataType::*;
     let cast = Cast { options, stream, inside };
@@ -47,17 +47,17 @@ pub(crate) fn cast(
         (Null, _) | (Decimal32(..) | Decimal64(..) | Decimal128(..) | Decimal256(..), Null) => {
             nested::nulls(cast, values, to)
         }
-        (RunEndEncoded(..), _) => runs::cast_from(cast, values, to).map(Some),
-        (_, RunEndEncoded(ends, of)) => runs::cast_to(cast, values, to, (ends, of)).map(Some),
-        (Union(fields, _), _) => unions::cast(cast, values, to, fields),
+        (RunEndEncoded(..), _) => runs::cast_from(cast, values, to).await.map(Some),
+        (_, RunEndEncoded(ends, of)) => runs::cast_to(cast, values, to, (ends, of)).await.map(Some),
+        (Union(fields, _), _) => unions::cast(cast, values, to, fields).await,
         (_, Union(..)) => Ok(None),
-        (Dictionary(..), _) => dictionary::cast(cast, values, to).map(Some),
-        (_, Dictionary(key, of)) => dictionary::encode(cast, values, to, (key, of)),
-        (Binary | LargeBinary, FixedSizeBinary(size)) => bytes::cast(cast, values, to, *size).map(Some),
+        (Dictionary(..), _) => dictionary::cast(cast, values, to).await.map(Some),
+        (_, Dictionary(key, of)) => dictionary::encode(cast, values, to, (key, of)).await,
+        (Binary | LargeBinary, FixedSizeBinary(size)) => bytes::cast(cast, values, to, *size).await.map(Some),
         (List(_) | LargeList(_) | ListView(_) | LargeListView(_), Utf8 | LargeUtf8 | Utf8View) => {
-            print::cast(cast, values, to)
+            print::cast(cast, values, to).await
         }
-        (from, _) if from.is_nested() || to.is_nested() => nested::cast(cast, values, to),
-        _ => text::cast(cast, values, to),
+        (from, _) if from.is_nested() || to.is_nested() => nested::cast(cast, values, to).await,
+        _ => text::cast(cast, values, to).await,
     }
 }

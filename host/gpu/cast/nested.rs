@@ -18,38 +18,40 @@ use crate::pass::{Reach, Region};
 use crate::{Error, Result};
 
 /// Casts from or to a nested type; `None` if no device supports the pair.
-pub(super) fn cast(cast: Cast, values: &Array, to: &DataType) -> Result<Option<Array>> {
+pub(super) async fn cast(cast: Cast<'_>, values: &Array, to: &DataType) -> Result<Option<Array>> {
     use DataType::*;
     let done = match (values.data_type(), to) {
-        (List(_) | LargeList(_), List(item) | LargeList(item)) => list(cast, values, to, item),
-        (ListView(_) | LargeListView(_), List(item) | LargeList(item)) => to_lists(cast, values, to, item),
+        (List(_) | LargeList(_), List(item) | LargeList(item)) => list(cast, values, to, item).await,
+        (ListView(_) | LargeListView(_), List(item) | LargeList(item)) => {
+            to_lists(cast, values, to, item).await
+        }
         (List(_) | LargeList(_) | ListView(_) | LargeListView(_), ListView(item) | LargeListView(item)) => {
-            to_views(cast, values, to, item)
+            to_views(cast, values, to, item).await
         }
         (List(_) | LargeList(_) | ListView(_) | LargeListView(_), FixedSizeList(item, size)) => {
-            to_fixed(cast, values, to, (item, *size as usize))
+            to_fixed(cast, values, to, (item, *size as usize)).await
         }
         (FixedSizeList(_, size), FixedSizeList(item, same)) if size == same => {
-            let items = cast.cast(&values.child_rows(0)?, item.data_type())?;
-            of_children(cast, values, to, vec![items], true)
+            let items = cast.cast(&values.child_rows(0)?, item.data_type()).await?;
+            of_children(cast, values, to, vec![items], true).await
         }
         (FixedSizeList(_, size), List(item) | LargeList(item) | ListView(item) | LargeListView(item)) => {
-            let items = cast.cast(&values.child_rows(0)?, item.data_type())?;
-            regular_list(cast, values, to, items, *size as usize, true)
+            let items = cast.cast(&values.child_rows(0)?, item.data_type()).await?;
+            regular_list(cast, values, to, items, *size as usize, true).await
         }
-        (FixedSizeList(_, 1), _) if !is_list(to) => cast.cast(&values.child_rows(0)?, to),
+        (FixedSizeList(_, 1), _) if !is_list(to) => cast.cast(&values.child_rows(0)?, to).await,
         (from, _) if is_list(from) => return Ok(None),
         // Any other row becomes a list of one item, and a null row a null item.
         (_, List(item) | LargeList(item) | ListView(item) | LargeListView(item)) => {
-            let items = cast.cast(values, item.data_type())?;
-            regular_list(cast, values, to, items, 1, false)
+            let items = cast.cast(values, item.data_type()).await?;
+            regular_list(cast, values, to, items, 1, false).await
         }
         (_, FixedSizeList(item, 1)) => {
-            let items = cast.cast(values, item.data_type())?;
-            of_children(cast, values, to, vec![items], false)
+            let items = cast.cast(values, item.data_type()).await?;
+            of_children(cast, values, to, vec![items], false).await
         }
-        (Struct(from), Struct(into)) => structs(cast, values, to, from, into),
-        (Map(..), Map(entries, _)) => map(cast, values, to, entries),
+        (Struct(from), Struct(into)) => structs(cast, values, to, from, into).await,
+        (Map(..), Map(entries, _)) => map(cast, values, to, entries).await,
         _ => return Ok(None),
     };
     done.map(Some)
@@ -61,26 +63,27 @@ fn is_list(data_type: &DataType) -> bool {
 }
 
 /// Casts lists with offsets to lists with offsets, of the same or the other width.
-fn list(cast: Cast, values: &Array, to: &DataType, item: &FieldRef) -> Result<Array> {
+async fn list(cast: Cast<'_>, values: &Array, to: &DataType, item: &FieldRef) -> Result<Array> {
     let same_items = values.children()[0].data_type() == item.data_type();
-    ranges(cast, values, to, (item, same_items), |items| cast.cast(items, item.data_type()))
+    ranges(cast, values, to, (item, same_items), None).await
 }
 
 /// Casts maps: their entries are cast by position.
-fn map(cast: Cast, values: &Array, to: &DataType, entries: &FieldRef) -> Result<Array> {
+async fn map(cast: Cast<'_>, values: &Array, to: &DataType, entries: &FieldRef) -> Result<Array> {
     let DataType::Struct(into) = entries.data_type() else {
         return Err(Error::invalid("cast", "a map whose entries are no struct"));
     };
-    ranges(cast, values, to, (entries, false), |rows| by_position(cast, rows, entries.data_type(), into))
+    ranges(cast, values, to, (entries, false), Some(into)).await
 }
 
-/// Casts the items of rows that offsets describe. Synchronises if unreferenced items must not be cast.
-fn ranges(
-    cast: Cast,
+/// Casts the items of rows that offsets describe; with `into` they are structs that are cast by position. Reads
+/// the rows' extent if unreferenced items must not be cast.
+async fn ranges(
+    cast: Cast<'_>,
     values: &Array,
     to: &DataType,
     (item, same_items): (&FieldRef, bool),
-    cast_items: impl Fn(&Array) -> Result<Array>,
+    into: Option<&Fields>,
 ) -> Result<Array> {
     let (Some(Slot::Offsets(from_width)), Some(Slot::Offsets(to_width))) =
         (values.layout().slots().next(), layout(to).slots().next())
@@ -88,7 +91,7 @@ fn ranges(
         return Err(Error::invalid("cast", "lists without offsets"));
     };
     if values.is_empty() {
-        return cast.of_no_rows(values, to, item);
+        return cast.of_no_rows(values, to, item).await;
     }
     let mut pass = cast.begin(&[values])?;
     let items = &values.children()[0];
@@ -104,7 +107,7 @@ fn ranges(
         let offsets = aligned(&mut pass, &offsets_of(values, from_width), from_width)?;
         let mut base = 0;
         if look {
-            let ends = read_offsets(&mut pass, offsets, from_width, &[0, values.len() as u64])?;
+            let ends = read_offsets(&mut pass, offsets, from_width, &[0, values.len() as u64]).await?;
             let (first, last) = (ends[0], ends[1]);
             if first > last || last > items.len() as u64 {
                 let problem = format!("rows lie between {first} and {last} of {} items", items.len());
@@ -119,9 +122,12 @@ fn ranges(
         let from = Offsets { offsets, width: from_width, rows: values.len(), reach, base };
         parts.buffers = vec![convert_offsets(&mut pass, &from, to_width, values, to)?.buffer()];
     }
-    let seen = cast_items(&seen)?;
+    let seen = match into {
+        Some(into) => by_position(cast, &seen, item.data_type(), into).await?,
+        None => cast.cast(&seen, item.data_type()).await?,
+    };
     pass.input(&seen)?;
-    hold(cast, &mut pass, &seen, item, None)?;
+    hold(cast, &mut pass, &seen, item, None).await?;
     parts.children = vec![part_of(&pass, seen)?];
     pass.finish()?;
     Array::try_new(parts)
@@ -133,8 +139,8 @@ fn cannot_be_null(array: &Array) -> bool {
 }
 
 /// Builds lists of `size` items each; they get the values' nulls if `nulls` is set.
-fn regular_list(
-    cast: Cast,
+async fn regular_list(
+    cast: Cast<'_>,
     values: &Array,
     to: &DataType,
     items: Array,
@@ -146,7 +152,7 @@ fn regular_list(
         return Err(Error::invalid("cast", "lists without offsets"));
     };
     let mut pass = cast.begin(&[values, &items])?;
-    hold(cast, &mut pass, &items, item, None)?;
+    hold(cast, &mut pass, &items, item, None).await?;
     let rows = values.len();
     let described = match layout(to).slots().next() {
         Some(Slot::Offsets(width)) => vec![regular_offsets(&mut pass, rows, size, width, to)?],
@@ -163,8 +169,8 @@ fn regular_list(
 }
 
 /// Builds an array that has no buffers of its own; it gets the values' nulls if `nulls` is set.
-fn of_children(
-    cast: Cast,
+async fn of_children(
+    cast: Cast<'_>,
     values: &Array,
     to: &DataType,
     children: Vec<Array>,
@@ -179,7 +185,7 @@ fn of_children(
     };
     let above = nulls.then_some(Above { rows: values, each });
     for (child, field) in children.iter().zip(fields) {
-        hold(cast, &mut pass, child, field, above)?;
+        hold(cast, &mut pass, child, field, above).await?;
     }
     let parts = pass.parts(to.clone(), values.len());
     let mut parts = if nulls { nulls_of(&mut pass, values, parts)? } else { parts };
@@ -189,33 +195,42 @@ fn of_children(
 }
 
 /// Casts structs. Fields are matched by name if the names are the same in another order, else by position.
-fn structs(cast: Cast, values: &Array, to: &DataType, from: &Fields, into: &Fields) -> Result<Array> {
+async fn structs(
+    cast: Cast<'_>,
+    values: &Array,
+    to: &DataType,
+    from: &Fields,
+    into: &Fields,
+) -> Result<Array> {
     let place = |name: &str| from.iter().position(|field| field.name() == name);
     let in_order =
         from.len() == into.len() && from.iter().zip(into).all(|(one, other)| one.name() == other.name());
     if in_order || into.iter().any(|field| place(field.name()).is_none()) {
-        return by_position(cast, values, to, into);
+        return by_position(cast, values, to, into).await;
     }
     let fields = into.iter().filter_map(|field| Some((place(field.name())?, field)));
-    of_fields(cast, values, to, fields)
+    of_fields(cast, values, to, fields.collect()).await
 }
 
-fn by_position(cast: Cast, values: &Array, to: &DataType, into: &Fields) -> Result<Array> {
+async fn by_position(cast: Cast<'_>, values: &Array, to: &DataType, into: &Fields) -> Result<Array> {
     if into.len() > values.children().len() {
         let problem = format!("{} fields cannot become {}", values.children().len(), into.len());
         return Err(Error::Arrow { operation: "cast", problem });
     }
-    of_fields(cast, values, to, into.iter().enumerate())
+    of_fields(cast, values, to, into.iter().enumerate().collect()).await
 }
 
-fn of_fields<'a>(
-    cast: Cast,
+async fn of_fields(
+    cast: Cast<'_>,
     values: &Array,
     to: &DataType,
-    fields: impl Iterator<Item = (usize, &'a FieldRef)>,
+    fields: Vec<(usize, &FieldRef)>,
 ) -> Result<Array> {
-    let one = |(i, field): (usize, &FieldRef)| cast.cast(&values.child_rows(i)?, field.data_type());
-    of_children(cast, values, to, fields.map(one).collect::<Result<_>>()?, true)
+    let mut casted = vec![];
+    for (i, field) in fields {
+        casted.push(cast.cast(&values.child_rows(i)?, field.data_type()).await?);
+    }
+    of_children(cast, values, to, casted, true).await
 }
 
 /// Makes as many nulls as there are values; `None` for types that cannot represent a null row.

@@ -91,13 +91,18 @@ pub(super) fn regular_offsets(
     Ok(out)
 }
 
-/// Reads the offsets of some rows. Synchronises.
-pub(super) fn read_offsets(pass: &mut Pass, offsets: In<u8>, width: usize, rows: &[u64]) -> Result<Vec<u64>> {
+/// Reads the offsets of some rows.
+pub(super) async fn read_offsets(
+    pass: &mut Pass,
+    offsets: In<u8>,
+    width: usize,
+    rows: &[u64],
+) -> Result<Vec<u64>> {
     let (places, out) = (pass.upload(rows)?, pass.zeroed(8 * rows.len())?);
     let entry = find(OFFENDER, &[width as u32]).ok_or_else(|| pass.unsupported("offsets"))?;
     for i in 0..rows.len() {
         let (row, index) = (places.part(8 * i, 8 * i + 8), out.out().skip(i as u64));
         pass.launch(entry, &Offender { indices: offsets, row, index })?;
     }
-    pass.read_now(&[&out])
+    pass.read(&[&out]).await
 }

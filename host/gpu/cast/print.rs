@@ -3,8 +3,8 @@
 //! strict or not.
 //!
 //! The one idea: the items become text first, by any route, and only those that rows reference. A list in a
-//! list recurses into this cast. Synchronises to read the items' extent and the number of bytes, and whenever
-//! the items' casts do.
+//! list recurses into this cast. Reads the items' extent and the number of bytes, and what the items' casts
+//! read.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ use crate::pass::{BitPointer, Pass, Reach, Region, Requests, bytes, validity};
 use crate::{Error, Result};
 
 /// Casts lists to text; `None` if devices cannot print something in them.
-pub(super) fn cast(cast: Cast, values: &Array, to: &DataType) -> Result<Option<Array>> {
+pub(super) async fn cast(cast: Cast<'_>, values: &Array, to: &DataType) -> Result<Option<Array>> {
     if cast.options.format_options != FormatOptions::default() || has_unions(values.data_type()) {
         return Ok(None);
     }
@@ -37,11 +37,11 @@ pub(super) fn cast(cast: Cast, values: &Array, to: &DataType) -> Result<Option<A
     }
     let (described, rows) = (Described::of(&mut pass, values)?, values.len());
     let (starts, counts) = (pass.rows(rows, 8)?, pass.rows(rows, 8)?);
-    let (first, last) = described.look(&mut pass, values, (starts.out(), counts.out(), 8))?;
+    let (first, last) = described.look(&mut pass, values, (starts.out(), counts.out(), 8)).await?;
     pass.finish()?;
     let seen = values.children()[0].slice(first as usize, (last - first) as usize)?;
     let lists = Lists { starts, counts, base: first };
-    print(cast, values, to, &lists, &printable(cast, seen)?).map(Some)
+    print(cast, values, to, &lists, &printable(cast, seen).await?).await.map(Some)
 }
 
 fn has_unions(data_type: &DataType) -> bool {
@@ -69,25 +69,29 @@ struct Printable {
     misfits: Option<(Array, Misfits)>,
 }
 
-fn printable(cast: Cast, items: Array) -> Result<Printable> {
+async fn printable(cast: Cast<'_>, items: Array) -> Result<Printable> {
     use DataType::*;
     let plain = |bytes: Array, scale: u64| Ok(Printable { bytes, scale, misfits: None });
     match items.data_type() {
         Utf8 | LargeUtf8 => plain(items, 1),
         Binary | LargeBinary => plain(items, 2),
-        BinaryView => plain(cast.cast(&items, &LargeBinary)?, 2),
-        Dictionary(_, of) => printable(cast, cast.cast(&items, of)?),
-        RunEndEncoded(_, of) => printable(cast, cast.cast(&items, without_runs(of.data_type()))?),
+        BinaryView => plain(cast.cast(&items, &LargeBinary).await?, 2),
+        Dictionary(_, of) => Box::pin(printable(cast, cast.cast(&items, of).await?)).await,
+        RunEndEncoded(_, of) => {
+            let plain = cast.cast(&items, without_runs(of.data_type())).await?;
+            Box::pin(printable(cast, plain)).await
+        }
         FixedSizeList(item, _) => {
             let item = Field::new_list_field(item.data_type().clone(), true);
-            printable(cast, cast.cast(&items, &LargeList(Arc::new(item)))?)
+            let lists = cast.cast(&items, &LargeList(Arc::new(item))).await?;
+            Box::pin(printable(cast, lists)).await
         }
         Null | Utf8View | List(_) | LargeList(_) | ListView(_) | LargeListView(_) => {
-            plain(cast.cast(&items, &LargeUtf8)?, 1)
+            plain(cast.cast(&items, &LargeUtf8).await?, 1)
         }
         other => {
             let misfits = (cast.inside.misfits)(other);
-            let bytes = (cast.inside.write)(&items)?;
+            let bytes = (cast.inside.write)(&items, cast.stream).await?;
             Ok(Printable { bytes, scale: 1, misfits: misfits.map(|misfits| (items, misfits)) })
         }
     }
@@ -154,7 +158,13 @@ fn word(bytes: &[u8]) -> u64 {
 }
 
 /// Prints lists of printable items.
-fn print(cast: Cast, values: &Array, to: &DataType, lists: &Lists, items: &Printable) -> Result<Array> {
+async fn print(
+    cast: Cast<'_>,
+    values: &Array,
+    to: &DataType,
+    lists: &Lists,
+    items: &Printable,
+) -> Result<Array> {
     let mut pass = cast.begin(&[values, &items.bytes])?;
     items.misfits.as_ref().map_or(Ok(()), |(values, _)| pass.input(values))?;
     for region in [&lists.starts, &lists.counts] {
@@ -186,7 +196,7 @@ fn print(cast: Cast, values: &Array, to: &DataType, lists: &Lists, items: &Print
     };
     pass.launch(&ROW_LENS[0], &args)?;
     let bases = scan_sums(&mut pass, &granted[sums], tiles(rows), granted.counter(total))?;
-    let words = pass.read_now(&[granted.counters()])?;
+    let words = pass.read(&[granted.counters()]).await?;
     let (total, outside, unsaid) = (total.of(&words), outside.of(&words), unsaid.of(&words));
     if outside != u64::MAX {
         let problem = format!("row {outside} ends before it begins, or beyond what there is");

@@ -48,7 +48,7 @@ fn byte_layout(data_type: &DataType) -> Option<ByteLayout> {
 }
 
 /// Casts between types of text and bytes, and rows of fixed width to bytes; `None` for others.
-pub(super) fn cast(cast: Cast, values: &Array, to: &DataType) -> Result<Option<Array>> {
+pub(super) async fn cast(cast: Cast<'_>, values: &Array, to: &DataType) -> Result<Option<Array>> {
     let Some(into) = byte_layout(to) else { return Ok(None) };
     let from = match byte_layout(values.data_type()) {
         Some(from) => from,
@@ -62,16 +62,16 @@ pub(super) fn cast(cast: Cast, values: &Array, to: &DataType) -> Result<Option<A
     let safe = cast.options.safe && into.text && !from.text;
     match (from.width, into.width) {
         // The views on the way leave bad rows out.
-        (0, 4 | 8) if safe => by_views(cast, values, to),
-        (0, _) => of_views(cast, values, to, into, into.text && !from.text),
-        _ => of_offsets(cast, values, to, (from, into), safe),
+        (0, 4 | 8) if safe => by_views(cast, values, to).await,
+        (0, _) => of_views(cast, values, to, into, into.text && !from.text).await,
+        _ => of_offsets(cast, values, to, (from, into), safe).await,
     }
     .map(Some)
 }
 
-fn by_views(cast: Cast, values: &Array, to: &DataType) -> Result<Array> {
-    let views = cast.cast(values, &DataType::Utf8View)?;
-    cast.cast(&views, to)
+async fn by_views(cast: Cast<'_>, values: &Array, to: &DataType) -> Result<Array> {
+    let views = cast.cast(values, &DataType::Utf8View).await?;
+    cast.cast(&views, to).await
 }
 
 /// Casts numbers and fixed-size binaries to bytes: their rows are bytes already.
@@ -112,8 +112,8 @@ pub(super) struct Edges {
 }
 
 /// Casts rows that offsets describe.
-fn of_offsets(
-    cast: Cast,
+async fn of_offsets(
+    cast: Cast<'_>,
     values: &Array,
     target: &DataType,
     (from, mut into): (ByteLayout, ByteLayout),
@@ -130,7 +130,7 @@ fn of_offsets(
         // If the bytes are shared, those of null rows must be valid text too.
         let looked_at = if into.width == 0 { validity(values) } else { (In::absent(), 0) };
         validate(&mut pass, &edges, values.len(), looked_at, bad.out(), &fault)?;
-        if into.width > 0 && pass.read_now(&[&fault])?[0] != u64::MAX {
+        if into.width > 0 && pass.read(&[&fault]).await?[0] != u64::MAX {
             (to, into) = (&DataType::Utf8View, ByteLayout { width: 0, text: true });
         }
         if into.width == 0 {
@@ -142,7 +142,7 @@ fn of_offsets(
     let mut parts = pass.parts(to.clone(), values.len());
     if into.width == 0 {
         // Finds the size of the bytes: it decides the number of data buffers.
-        if let Some(known) = sized_buffers(&mut pass, std::slice::from_ref(&edges.bytes))?.pop() {
+        if let Some(known) = sized_buffers(&mut pass, std::slice::from_ref(&edges.bytes)).await?.pop() {
             edges.bytes = known;
         }
         let nulls = good.as_ref().map_or_else(|| validity(values), |good| (good.input(), 0));
@@ -162,16 +162,22 @@ fn of_offsets(
     let casted = Array::try_new(parts)?;
     pass.finish()?;
     // The cast went through views on the way to offsets.
-    if to == target { Ok(casted) } else { cast.cast(&casted, target) }
+    if to == target { Ok(casted) } else { cast.cast(&casted, target).await }
 }
 
-/// Copies the bytes of views end to end. Synchronises to read their total.
-fn of_views(cast: Cast, values: &Array, to: &DataType, into: ByteLayout, unsure: bool) -> Result<Array> {
+/// Copies the bytes of views end to end, and reads their total.
+async fn of_views(
+    cast: Cast<'_>,
+    values: &Array,
+    to: &DataType,
+    into: ByteLayout,
+    unsure: bool,
+) -> Result<Array> {
     let mut pass = cast.begin(&[values])?;
     let rows = values.len();
     let views: In<u8> = aligned(&mut pass, &rows_of(values, &values.buffers()[0], 16), 16)?;
     // Views are untrusted data: they must point inside the buffers, whose sizes are therefore needed.
-    let buffers = sized_buffers(&mut pass, &values.buffers()[1..])?;
+    let buffers = sized_buffers(&mut pass, &values.buffers()[1..]).await?;
     let table: Table<BufferRow> = buffers
         .iter()
         .map(|buffer| {
@@ -203,7 +209,7 @@ fn of_views(cast: Cast, values: &Array, to: &DataType, into: ByteLayout, unsure:
     };
     pass.launch(&MEASURE[0], &args)?;
     let bases = scan_sums(&mut pass, sums, tiles, granted.counter(total))?;
-    let words = pass.read_now(&[granted.counters()])?;
+    let words = pass.read(&[granted.counters()]).await?;
     let (total, fault) = (total.of(&words), fault.of(&words));
     if fault != u64::MAX {
         let problem = format!("row {fault} points beyond what there is");

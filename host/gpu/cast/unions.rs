@@ -10,10 +10,15 @@ use crate::gpu::structure::unions::member;
 use crate::gpu::take_one;
 
 /// Casts the member of a union that is nearest to the type; `None` if no member can be cast.
-pub(super) fn cast(cast: Cast, values: &Array, to: &DataType, fields: &UnionFields) -> Result<Option<Array>> {
+pub(super) async fn cast(
+    cast: Cast<'_>,
+    values: &Array,
+    to: &DataType,
+    fields: &UnionFields,
+) -> Result<Option<Array>> {
     let Some(place) = nearest(fields, to) else { return Ok(None) };
-    let member = member("cast", values, place, take_one, cast.stream)?.wait()?;
-    cast.cast(&member, to).map(Some)
+    let member = member("cast", values, place, take_one, cast.stream)?.await?;
+    cast.cast(&member, to).await.map(Some)
 }
 
 /// Returns the member that arrow-cast chooses: the first of the same type, else of the same family, else the

@@ -21,10 +21,11 @@ use crate::gpu::ranges_copy::Found;
 use crate::gpu::rows::{offsets_of, rows_of};
 use crate::gpu::scan::tiles;
 use crate::gpu::{Outside, take_one};
-use crate::pass::{BitPointer, Pass, Pending, Reach, Region, Requests, validity};
+use crate::pass::{BitPointer, Pass, Reach, Region, Requests, validity};
 use crate::{Error, Result};
 
 /// Rows described by offsets, or by offsets and sizes.
+#[derive(Clone, Copy)]
 pub(super) struct Described {
     offsets: In<u8>,
     sizes: In<u8>,
@@ -93,16 +94,16 @@ impl Described {
         pass.launch(entry.ok_or_else(|| pass.unsupported("lists"))?, &args)
     }
 
-    /// As [`Described::find`], and returns the extent of all rows' items. Synchronises.
-    pub fn look(
-        &self,
+    /// As [`Described::find`], and reads the extent of all rows' items.
+    pub async fn look(
+        self,
         pass: &mut Pass,
         values: &Array,
         into: (Out<u8>, Out<u8>, usize),
     ) -> Result<(u64, u64)> {
         let found = pass.upload(&[u64::MAX; 3])?;
         self.find(pass, 0, into, (found.out(), found.out().skip(1)))?;
-        let words = pass.read_now(&[&found])?;
+        let words = pass.read(&[&found]).await?;
         match words[0] {
             // If no row has items, `limits` keeps its initial values.
             u64::MAX => Ok((words[1].min(!words[2]), !words[2])),
@@ -133,9 +134,14 @@ fn offset_width(to: &DataType) -> Result<usize> {
 }
 
 /// Casts lists of any kind to list views. Synchronises if unreferenced items must not be cast.
-pub(super) fn to_views(cast: Cast, values: &Array, to: &DataType, item: &FieldRef) -> Result<Array> {
+pub(super) async fn to_views(
+    cast: Cast<'_>,
+    values: &Array,
+    to: &DataType,
+    item: &FieldRef,
+) -> Result<Array> {
     if values.is_empty() {
-        return cast.of_no_rows(values, to, item);
+        return cast.of_no_rows(values, to, item).await;
     }
     let mut pass = cast.begin(&[values])?;
     let (from, width, items) = (Described::of(&mut pass, values)?, offset_width(to)?, &values.children()[0]);
@@ -151,7 +157,7 @@ pub(super) fn to_views(cast: Cast, values: &Array, to: &DataType, item: &FieldRe
         parts = nulls_of(&mut pass, values, parts)?;
         let mut base = 0;
         if look {
-            let (first, last) = from.look(&mut pass, values, (Out::absent(), Out::absent(), width))?;
+            let (first, last) = from.look(&mut pass, values, (Out::absent(), Out::absent(), width)).await?;
             if last - first > most(width) {
                 return Err(do_not_fit(last - first, to));
             }
@@ -163,9 +169,9 @@ pub(super) fn to_views(cast: Cast, values: &Array, to: &DataType, item: &FieldRe
         report(&mut pass, &fault, values.data_type())?;
         parts.buffers = vec![starts.buffer(), lens.buffer()];
     }
-    let seen = cast.cast(&seen, item.data_type())?;
+    let seen = cast.cast(&seen, item.data_type()).await?;
     pass.input(&seen)?;
-    hold(cast, &mut pass, &seen, item, None)?;
+    hold(cast, &mut pass, &seen, item, None).await?;
     parts.children = vec![part_of(&pass, seen)?];
     pass.finish()?;
     Array::try_new(parts)
@@ -189,32 +195,33 @@ pub(super) fn regular_views(
 }
 
 /// Casts list views to lists: the items are copied end to end. Synchronises to read their number.
-pub(super) fn to_lists(cast: Cast, values: &Array, to: &DataType, item: &FieldRef) -> Result<Array> {
+pub(super) async fn to_lists(
+    cast: Cast<'_>,
+    values: &Array,
+    to: &DataType,
+    item: &FieldRef,
+) -> Result<Array> {
     if values.is_empty() {
-        return cast.of_no_rows(values, to, item);
+        return cast.of_no_rows(values, to, item).await;
     }
     let mut pass = cast.begin(&[values])?;
     let (rows, width) = (values.len(), offset_width(to)?);
     let mut requests = Requests::default();
-    let mut planner = Planner { pass: &pass, requests: &mut requests, rows, in_order: false };
-    let mut node = planner.viewed(values, width)?;
+    let mut node =
+        Planner { pass: &pass, requests: &mut requests, rows, in_order: false }.viewed(values, width)?;
     let granted = requests.grant(&mut pass, 0)?;
     node.find(&mut pass, &granted, Rows::Views(rows))?;
-    let lists = to.clone();
-    let built = Pending::begin(cast.stream, async move {
-        let words = pass.read(&[granted.counters()]).await?;
-        let mut built = pass.parts(lists, rows);
-        let found = Found { granted: &granted, words: &words, inside: take_one };
-        node.build(&mut pass, found, rows, &mut built).await?;
-        // The items must wait for this pass, so that their cast reports the errors of this pass.
-        let items = built.children.pop().ok_or_else(|| Error::invalid("cast", "lists without items"))?;
-        pass.finish()?;
-        Ok((built.buffers, items))
-    });
-    let (offsets, items) = built.wait()?;
-    let casted = cast.cast(&items, item.data_type())?;
+    let words = pass.read(&[granted.counters()]).await?;
+    let mut built = pass.parts(to.clone(), rows);
+    let found = Found { granted: &granted, words: &words, inside: take_one };
+    node.build(&mut pass, found, rows, &mut built).await?;
+    let offsets = built.buffers.clone();
+    // The items must wait for this pass, so that their cast reports the errors of this pass.
+    let items = built.children.pop().ok_or_else(|| Error::invalid("cast", "lists without items"))?;
+    pass.finish()?;
+    let casted = cast.cast(&items, item.data_type()).await?;
     let mut pass = cast.begin(&[values, &items, &casted])?;
-    hold(cast, &mut pass, &casted, item, None)?;
+    hold(cast, &mut pass, &casted, item, None).await?;
     let parts = pass.parts(to.clone(), rows);
     let mut parts = nulls_of(&mut pass, values, parts)?;
     (parts.buffers, parts.children) = (offsets, vec![part_of(&pass, casted)?]);
@@ -275,14 +282,14 @@ pub(super) fn of_one_size(
 
 /// Casts lists to lists of fixed size: rows of another length are null, or an error. Synchronises if the take
 /// of the items does.
-pub(super) fn to_fixed(
-    cast: Cast,
+pub(super) async fn to_fixed(
+    cast: Cast<'_>,
     values: &Array,
     to: &DataType,
     (item, size): (&FieldRef, usize),
 ) -> Result<Array> {
     if values.is_empty() {
-        return cast.of_no_rows(values, to, item);
+        return cast.of_no_rows(values, to, item).await;
     }
     let mut pass = cast.begin(&[values])?;
     let rows = values.len();
@@ -302,17 +309,17 @@ pub(super) fn to_fixed(
     let (numbers, shown) = (Array::try_new(numbers)?, Array::try_new(shown)?);
     pass.finish()?;
     // A row of another length gets null items, because fixed-size lists have items under null rows too.
-    let taken = take_one(&values.children()[0], &numbers, Outside::NullBelow, cast.stream)?.wait()?;
+    let taken = take_one(&values.children()[0], &numbers, Outside::NullBelow, cast.stream)?.await?;
     // Taken list views keep all items of the source; unreferenced ones must not fail the cast.
     let taken = match taken.data_type() {
         DataType::ListView(below) | DataType::LargeListView(below) if cast.minds_unseen(&taken, item) => {
-            to_lists(cast, &taken, &DataType::LargeList(below.clone()), below)?
+            to_lists(cast, &taken, &DataType::LargeList(below.clone()), below).await?
         }
         _ => taken,
     };
-    let items = cast.cast(&taken, item.data_type())?;
+    let items = cast.cast(&taken, item.data_type()).await?;
     let mut pass = cast.begin(&[&shown, &items])?;
-    hold(cast, &mut pass, &items, item, Some(Above { rows: &shown, each: size }))?;
+    hold(cast, &mut pass, &items, item, Some(Above { rows: &shown, each: size })).await?;
     let mut parts = pass.parts(to.clone(), rows);
     (parts.validity, parts.null_count) = (Some(sized.valid), None);
     parts.children = vec![part_of(&pass, items)?];

@@ -29,7 +29,7 @@ struct Compared {
 }
 
 /// Describes an array's rows for comparison; `None` for types whose rows do not lie in one place.
-fn compared(pass: &mut Pass, array: &Array) -> Result<Option<Compared>> {
+async fn compared(pass: &mut Pass, array: &Array) -> Result<Option<Compared>> {
     let (column, valid) = (In::absent(), validity(array));
     if !array.children().is_empty() {
         return Ok(None);
@@ -55,7 +55,7 @@ fn compared(pass: &mut Pass, array: &Array) -> Result<Option<Compared>> {
         }
         Some(Slot::Offsets(_) | Slot::Bytes | Slot::Views) => {
             let mut table = Table::default();
-            table.push(&text_column(pass, array)?);
+            table.push(&text_column(pass, array).await?);
             let column = pass.upload(table.words())?.input();
             Some(Compared { key: 0, values: In::absent(), pieces: 0, valid, column })
         }
@@ -64,10 +64,11 @@ fn compared(pass: &mut Pass, array: &Array) -> Result<Option<Compared>> {
 
 /// Writes a bit for each row that differs from the next one, and for the last row. Rows of nested types count
 /// as all different.
-pub(crate) fn stretches(pass: &mut Pass, array: &Array) -> Result<Region> {
+pub(crate) async fn stretches(pass: &mut Pass, array: &Array) -> Result<Region> {
     let rows = array.len();
     let out = pass.output(rows.div_ceil(32) * 4)?;
-    let Some(Compared { key, values, pieces, valid: (valid, valid_offset), column }) = compared(pass, array)?
+    let Some(Compared { key, values, pieces, valid: (valid, valid_offset), column }) =
+        compared(pass, array).await?
     else {
         pass.fill(&out, 0xff)?;
         return Ok(out);
@@ -95,9 +96,10 @@ pub(crate) struct Firsts {
 }
 
 /// Finds the first occurrence of each row's value; null rows have none. Needs at least one row. `None` for
-/// types whose rows cannot be compared. Synchronises once in nearly all cases.
-pub(crate) fn firsts(pass: &mut Pass, array: &Array) -> Result<Option<Firsts>> {
-    let Some(Compared { key, values, pieces, valid: (valid, valid_offset), column }) = compared(pass, array)?
+/// types whose rows cannot be compared. Reads once in nearly all cases.
+pub(crate) async fn firsts(pass: &mut Pass, array: &Array) -> Result<Option<Firsts>> {
+    let Some(Compared { key, values, pieces, valid: (valid, valid_offset), column }) =
+        compared(pass, array).await?
     else {
         return Ok(None);
     };
@@ -151,7 +153,7 @@ pub(crate) fn firsts(pass: &mut Pass, array: &Array) -> Result<Option<Firsts>> {
             round += 1;
         }
         let marked = Marked::new(pass, rows, &bits)?;
-        let words = pass.read_now(&[&left, &fault, marked.counters()])?;
+        let words = pass.read(&[&left, &fault, marked.counters()]).await?;
         let (left, others) = words.split_at(ROUNDS as usize);
         if others[0] != u64::MAX {
             return Err(outside(others[0] as usize));

@@ -88,9 +88,9 @@ pub(crate) fn of_rows(operation: &'static str, array: &Array, stream: &Stream) -
 
 /// Returns the runs that an array's own rows cover: their ends, counted from the array's first row, and their
 /// values. Needs at least one row. Reads once.
-pub(crate) fn of_slice(pass: &mut Pass, array: &Array) -> Result<(Array, Array)> {
+pub(crate) async fn of_slice(pass: &mut Pass, array: &Array) -> Result<(Array, Array)> {
     let runs = SliceRuns::new(pass, array)?;
-    let words = pass.read_now(&runs.counters())?;
+    let words = pass.read(&runs.counters()).await?;
     runs.found(pass, &words)
 }
 

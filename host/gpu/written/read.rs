@@ -19,7 +19,7 @@ pub(crate) type Unread = Box<dyn FnOnce(usize, &[u8], usize) -> Error + Send>;
 
 /// Parses text into values. A text that cannot be parsed becomes null; with `unread` the first one is an
 /// error when the result is waited for.
-pub(crate) fn read(
+pub(crate) async fn read(
     (reading, words): (Reading, &[u64]),
     values: &Array,
     to: &DataType,
@@ -33,7 +33,7 @@ pub(crate) fn read(
         pass.input(values)?;
         return none(pass, to);
     }
-    let described = text_column(&mut pass, values)?;
+    let described = text_column(&mut pass, values).await?;
     let column: Table<TextColumn> = [described].into_iter().collect();
     let column = pass.upload(column.words())?;
     let words = pass.upload(words)?;

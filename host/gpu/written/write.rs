@@ -1,4 +1,4 @@
-//! Formats values as columns of text. Synchronises to read the number of bytes.
+//! Formats values as columns of text. Reads the number of bytes.
 
 use arrow_schema::DataType;
 use bowstring_kernels::target::find;
@@ -12,21 +12,22 @@ use crate::gpu::parts::none;
 use crate::gpu::rows::rows_of;
 use crate::gpu::scan::{scan_sums, tiles};
 use crate::pass::{Pass, Requests, bits, validity};
-use crate::{Error, Result, Stream};
+use crate::{Result, Stream};
 
-/// Formats values. A value without a textual form gets no bytes; with `unwritten` the first one is an error.
-pub(crate) fn write(
+/// Formats values. A value without a textual form gets no bytes. If `all` must have one, the result is the row
+/// of the first that has none.
+pub(crate) async fn write(
     (writing, words): (Writing, &[u64]),
     values: &Array,
     to: &DataType,
-    unwritten: Option<&dyn Fn(usize) -> Error>,
+    all: bool,
     stream: &Stream,
-) -> Result<Array> {
+) -> Result<std::result::Result<Array, usize>> {
     let mut pass = Pass::begin("cast", stream)?;
     pass.input(values)?;
     let rows = values.len();
     if rows == 0 {
-        return none(pass, to);
+        return none(pass, to).map(Ok);
     }
     let buffer = &values.buffers()[0];
     let (numbers, offset, width) = match values.layout().slots().next() {
@@ -61,10 +62,10 @@ pub(crate) fn write(
     let entry = find(MEASURE, &[writing as u32]).ok_or_else(|| pass.unsupported(to))?;
     pass.launch(entry, &args)?;
     let bases = scan_sums(&mut pass, sums, tiles, granted.counter(total))?;
-    let counted = pass.read_now(&[granted.counters()])?;
+    let counted = pass.read(&[granted.counters()]).await?;
     let (total, fault) = (total.of(&counted), fault.of(&counted));
-    if let Some(unwritten) = unwritten.filter(|_| fault != u64::MAX) {
-        return Err(unwritten(fault as usize));
+    if all && fault != u64::MAX {
+        return Ok(Err(fault as usize));
     }
     let lengths = Lengths { lens, width: 4, bases: &bases, total };
     let written = lay_out(&mut pass, values, to, lengths, |pass, offsets, bytes| {
@@ -82,5 +83,5 @@ pub(crate) fn write(
         pass.launch(entry, &args)
     })?;
     pass.finish()?;
-    Ok(written)
+    Ok(Ok(written))
 }
