@@ -91,9 +91,9 @@ fn chosen(from: &DataType, to: &DataType) -> Option<DataType> {
 ///
 /// If the moved values are strings or lists, this takes one more synchronisation, as in
 /// [`take`](super::take). A dictionary is built in rounds, nearly always few enough for one synchronisation;
-/// each synchronisation resolves at least some values. On a GPU all numeric columns are cast together, with
-/// one launch for each column that changes, and one event for all of them. So a value that does not fit is an
-/// error for the first caller that waits for any of these columns.
+/// each synchronisation resolves at least some values. The columns of a batch synchronise together. On a GPU
+/// all numeric columns are cast together, with one launch for each column that changes, and one event for all
+/// of them. So a value that does not fit is an error for the first caller that waits for any of these.
 pub fn cast<C: Columns>(
     values: &C,
     to: &C::Target,
@@ -180,23 +180,40 @@ async fn cast_columns(
             return Err(unsupported(values, to, device));
         }
     }
-    let (mut casted, mut together) = (vec![], vec![]);
+    if device == DeviceType::Cpu {
+        let mut casted = vec![];
+        for (values, (_, to)) in arrays.iter().zip(columns) {
+            casted.push(cast_one(cast_rule(values.data_type(), to), values, to, options, stream).await?);
+        }
+        return Ok(casted);
+    }
+    let (mut together, mut apart, mut places) = (vec![], vec![], vec![]);
     for (values, (_, to)) in arrays.iter().zip(columns) {
-        casted.push(match (cast_rule(values.data_type(), to), device) {
-            (CastRule::Map(call), device) if device != DeviceType::Cpu => {
-                together.push(Column { values, to, call: Some(call) });
-                None
+        let call = match cast_rule(values.data_type(), to) {
+            CastRule::Map(call) => Some(call),
+            CastRule::Zero => None,
+            rule => {
+                apart.push(cast_one(rule, values, to, options, stream));
+                places.push(Place::Apart);
+                continue;
             }
-            (CastRule::Zero, device) if device != DeviceType::Cpu => {
-                together.push(Column { values, to, call: None });
-                None
-            }
-            (rule, _) => Some(cast_one(rule, values, to, options, stream).await?),
-        });
+        };
+        together.push(Column { values, to, call });
+        places.push(Place::Together);
     }
     let mut together = gpu::map::map("cast", &together, options.safe, stream)?.into_iter();
-    let casted = casted.into_iter().map(|casted| casted.or_else(|| together.next()));
+    let mut apart = pass::all(apart).await?.into_iter();
+    let casted = places.into_iter().map(|place| match place {
+        Place::Together => together.next(),
+        Place::Apart => apart.next(),
+    });
     Ok(casted.flatten().collect())
+}
+
+/// Whether a column is cast in the pass that all plain columns share.
+enum Place {
+    Together,
+    Apart,
 }
 
 /// Whether any part of the type has a negative size. arrow-cast would calculate with it.

@@ -33,6 +33,7 @@
 mod arguments;
 mod copies;
 mod finish;
+mod joined;
 #[cfg(all(test, shuttle))]
 mod model_tests;
 #[cfg(test)]
@@ -53,8 +54,9 @@ use arrow_schema::DataType;
 use bowstring_kernels::target::{Args, Entry, MAX_WAVES, Value};
 
 pub(crate) use arguments::{BitPointer, Reach, bits, bytes, input, is_aligned, validity};
+pub(crate) use joined::all;
 pub use pending::Pending;
-pub(crate) use pending::{all, block_on};
+pub(crate) use pending::block_on;
 pub(crate) use region::Region;
 pub(crate) use requests::{Counter, Granted, Request, Requests};
 use small_uploads::SmallUploads;

@@ -76,7 +76,7 @@ impl<T> Pending<T> {
                 let stream = waiting.stream.clone();
                 let _current = stream.enter()?;
                 loop {
-                    waiting.at.drain(..).try_for_each(|event| event.wait())?;
+                    wait_for(&waiting.at)?;
                     if let Poll::Ready(result) = waiting.go_on() {
                         return result;
                     }
@@ -227,19 +227,16 @@ pub(crate) fn block_on<T>(operation: impl Future<Output = Result<T>>) -> Result<
     loop {
         match waits::poll(|context| operation.as_mut().poll(context)) {
             (Poll::Ready(result), _) => return result,
-            (Poll::Pending, at) if at.is_empty() => return Err(idle()),
-            (Poll::Pending, at) => at.iter().try_for_each(Event::wait)?,
+            (Poll::Pending, at) => wait_for(&at)?,
         }
     }
 }
 
-/// The results of operations that have begun, in their order.
-pub(crate) async fn all<T>(pending: Vec<Pending<T>>) -> Result<Vec<T>> {
-    let mut all = vec![];
-    for one in pending {
-        all.push(one.await?);
-    }
-    Ok(all)
+/// Blocks until events have passed. Those that passed while the last was waited for cost no synchronisation.
+fn wait_for(at: &[Event]) -> Result<()> {
+    let (last, others) = at.split_last().ok_or_else(idle)?;
+    last.wait()?;
+    others.iter().try_for_each(|event| if event.is_ready()? { Ok(()) } else { event.wait() })
 }
 
 fn idle() -> Error {

@@ -298,6 +298,10 @@ fn operations_look_often_and_inside_others_without_blocking_a_poll() {
     assert_eq!((asked.wait(), synchronisations()), (Ok(6 * nulls), before));
     assert_eq!(waited.wait(), Ok(6 * nulls));
     assert!(synchronisations() > before);
+    let side_by_side = Pending::begin(&stream, all(vec![begun(2), begun(2), begun(2)]));
+    let before = synchronisations();
+    assert_eq!(side_by_side.wait(), Ok(vec![2 * nulls; 3]));
+    assert_eq!(synchronisations() - before, 2, "one for each look of all three");
     drop((dropped, array, stream));
     crate::device::testing::drain(device.device());
     assert_eq!(device.faults(), []);

@@ -317,3 +317,15 @@ fn a_value_that_does_not_fit_fails_its_batch() {
         assert_eq!(&back, host.column(1));
     }
 }
+
+#[test]
+fn columns_that_are_cast_to_text_are_looked_at_together() {
+    let device = emulated();
+    let stream = device.device().stream().unwrap();
+    let (_, batch) = columns(20, &stream);
+    let fields: Vec<Field> = (0..20).map(|i| Field::new(i.to_string(), DataType::Utf8, true)).collect();
+    let to = Arc::new(Schema::new(fields));
+    let casted = || cast(&batch, &to, &CastOptions::default(), &stream).wait().unwrap();
+    let (_, waited) = asked(&device, &stream, casted);
+    assert_eq!(waited, 1);
+}

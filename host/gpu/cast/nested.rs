@@ -14,7 +14,7 @@ use crate::array::{Array, Slot, layout};
 use crate::gpu::bitmap::{aligned, nulls_of};
 use crate::gpu::parts::{self, part_of};
 use crate::gpu::rows::offsets_of;
-use crate::pass::{Reach, Region};
+use crate::pass::{Reach, Region, all};
 use crate::{Error, Result};
 
 /// Casts from or to a nested type; `None` if no device supports the pair.
@@ -226,10 +226,9 @@ async fn of_fields(
     to: &DataType,
     fields: Vec<(usize, &FieldRef)>,
 ) -> Result<Array> {
-    let mut casted = vec![];
-    for (i, field) in fields {
-        casted.push(cast.cast(&values.child_rows(i)?, field.data_type()).await?);
-    }
+    let parts = fields.into_iter().map(|(i, field)| Ok((values.child_rows(i)?, field)));
+    let parts: Vec<(Array, &FieldRef)> = parts.collect::<Result<_>>()?;
+    let casted = all(parts.iter().map(|(part, field)| cast.cast(part, field.data_type())).collect()).await?;
     of_children(cast, values, to, casted, true).await
 }
 
