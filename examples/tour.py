@@ -1,7 +1,6 @@
-"""A first tour of the library, from top to bottom, as in a notebook: `python examples/tour.py`, with
-bowstring, pyarrow, polars, pandas and numpy installed. Every claim is an assertion.
-`BOWSTRING_DEVICE=cuda` (or `rocm`) runs the last part on a GPU; without it, an emulated GPU is used,
-which is slow."""
+"""A first tour of the library, from top to bottom, like a notebook. Run it with `python examples/tour.py`; it needs
+bowstring, pyarrow, polars, pandas and numpy. Every claim is an assertion. The last part runs on an emulated GPU,
+which is slow, or with `BOWSTRING_DEVICE=cuda` (or `rocm`) on a real one."""
 
 from __future__ import annotations
 
@@ -18,7 +17,7 @@ import pyarrow as pa  # type: ignore[import-untyped]
 import bowstring as bs
 from bowstring import col
 
-# 1. Arrays: of lists, of ranges, of numpy, of anything with Arrow data. They print themselves.
+# 1. Arrays: made from lists, ranges, numpy arrays and any Arrow data. `print` shows their rows.
 numbers = bs.array([3, None, 300, 4])
 print(numbers)
 assert len(numbers) == 4 and numbers.null_count == 1
@@ -31,13 +30,13 @@ assert bs.array(["a", None]).type == "string" and bs.array([date(2024, 2, 29)]).
 assert bs.array(np.array(["2024-02-29T12:00"], "datetime64[s]"))[0] == datetime(2024, 2, 29, 12)
 assert bs.array([1.5, 2], "float32").type == np.float32
 
-# 2. Out again: Python's values, numpy, pandas, polars, pyarrow.
+# 2. Conversions: to Python values, numpy, pandas, polars and pyarrow.
 assert np.asarray(numbers)[0] == 3.0 and np.isnan(numbers.to_numpy()[1])
 assert pd.Series(numbers).mean() == (3 + 300 + 4) / 3
 assert pl.Series(numbers).to_list() == pa.array(numbers).to_pylist()
 assert pickle.loads(pickle.dumps(numbers)) == numbers
 
-# 3. The operations: of arrays, as functions and as methods.
+# 3. Operations on arrays, as functions and as methods.
 kept = bs.filter(numbers, [True, None, True, False])
 assert kept.to_pylist() == [3, 300]
 assert numbers.filter([True, None, False, False], null_selection="emit_null").to_pylist() == [3, None]
@@ -61,7 +60,7 @@ for wrong, said in mistakes:
     else:
         raise AssertionError(said)
 
-# 5. Tables: of dictionaries, of frames, of Arrow's. Columns by name, rows by slice.
+# 5. Batches: made from dictionaries, data frames and Arrow tables. Select columns by name, and rows by slice.
 people = bs.record_batch({"name": ["Ada", "Bo", None], "age": [36, None, 21], "member": [True, False, True]})
 print(people)
 print(people.schema)
@@ -75,20 +74,20 @@ frame = pd.DataFrame({"n": [1, 2, 3], "odd": [True, False, True]})
 assert bs.filter(frame, "odd")["n"].to_pylist() == bs.filter(pl.DataFrame(frame), frame["odd"])["n"].to_pylist() == [1, 3]
 assert people._repr_html_().startswith("<div>")
 
-# 6. Expressions: whole predicates and aggregates in one pass.
+# 6. Expressions: they compute whole predicates and aggregates in one pass.
 adults = bs.filter(people, (col("age") >= 18) & col("member"))
 assert adults["age"].to_pylist() == [36, 21]
 assert bs.aggregate(people, [col("age").sum().alias("years"), bs.count_all()]).to_pylist() == [{"years": 57, "count(*)": 3}]
 assert bs.evaluate(people, [(col("age") + 1).alias("next")])["next"].to_pylist() == [37, None, 22]
 
-# 7. Streams: batch by batch, lazily.
+# 7. Streams: a reader handles one batch at a time, when it is asked for.
 table = pa.table({"n": list(range(1000)), "odd": [n % 2 == 1 for n in range(1000)]})
 with bs.BatchReader(table.to_reader(max_chunksize=100)) as reader:
     print(reader)
     assert reader.filter("odd").filter(col("n") > 990).read_all()["n"].to_pylist() == [991, 993, 995, 997, 999]
 assert pl.DataFrame(bs.BatchReader(table).cast({"n": "int16"})).schema["n"] == pl.Int16
 
-# 8. Devices: the same operations on a device's memory.
+# 8. Devices: the same operations work in a device's memory.
 device = bs.Device(os.environ.get("BOWSTRING_DEVICE", "emulated"))
 there = numbers.to(device)
 print(there)

@@ -110,7 +110,7 @@ pub fn import_array(capsules: &Bound<'_, PyAny>) -> PyResult<(Field, Array)> {
 pub fn import_arrays(capsule: &Bound<'_, PyAny>) -> PyResult<Source<Field, Array>> {
     // SAFETY: see `open`.
     let stream = unsafe { open::<ArrowArrayStream>(capsule)?.as_mut() }.take();
-    // SAFETY: see `open`. The producer may take its time, and need the interpreter.
+    // SAFETY: see `open`. The producer may take long, and need the interpreter.
     let reader = detached(capsule.py(), || unsafe { exchange::import_host_stream(stream) })?;
     let (shape, raised) = (reader.field().clone(), Raised::default());
     Ok(Source { shape, place: Place::CPU, items: Box::new(reader), raised })

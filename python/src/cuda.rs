@@ -132,7 +132,7 @@ pub fn from_cuda_array_interface(
     }
     let mut array = foreign.import(&device)?;
     if let Some(mask) = &foreign.mask {
-        // The masks of cudf say version 1.
+        // cudf declares version 1 for its masks.
         let mask = Foreign::read(mask.bind(obj.py()), 0)?;
         if foreign.shape.len() != 1 || mask.shape != foreign.shape {
             return Err(PyBufferError::new_err("a mask of another shape than the values"));
@@ -141,7 +141,7 @@ pub fn from_cuda_array_interface(
             return Err(PyTypeError::new_err("a mask with a mask"));
         }
         let valid = mask.import_mask(&device)?;
-        // The array has one event, that of the mask, so the values must be ready before.
+        // The array has only the mask's event, so the values must be ready before that.
         detached(obj.py(), || array.wait())?;
         let mut parts = array.into_parts();
         parts.ready = valid.ready().cloned();
@@ -283,7 +283,7 @@ impl Foreign {
             let problem = format!("memory of device {}, not of {}", place.device_id, device.place());
             return Err(PyBufferError::new_err(problem));
         }
-        // The producer's work may still run on the stream that it names; if it names none, there is none.
+        // The producer's work may still run on the stream that it names; if it names none, its work is done.
         let stream = match self.stream {
             Some(native) => wrap(device, native)?,
             None => default_stream(device.place())?,

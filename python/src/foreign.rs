@@ -21,7 +21,7 @@ use crate::plain;
 use crate::protocols::{Found, by_arrow};
 use crate::source::{Source, are_batches, batch_of, schema_of};
 
-/// The number of times that an object may refer to another one in its place: far more than any library does.
+/// The limit on objects that refer to another object in their place: far more than any library needs.
 const REFERRALS: usize = 8;
 
 /// Reads an object by any protocol that it supports, or as an iterable of Python values, which become type
@@ -32,7 +32,7 @@ fn found(obj: &Bound<'_, PyAny>, argument: &str, to: Option<&DataType>) -> PyRes
         if let Some(found) = by_sharing(&obj, argument)? {
             return Ok(found);
         }
-        // The methods are for pyarrow, and of pandas' indices; `__array__` is for numpy.
+        // pyarrow defines `__arrow_array__`, pandas' indices have `to_series`, and `__array__` is for numpy.
         match first_of(&obj, &["__arrow_array__", "to_series"])? {
             Some(method) => obj = obj.call_method0(method)?,
             None if obj.hasattr("__array__")? => return of_numpy(&obj, argument, "__array__"),
@@ -67,7 +67,7 @@ fn by_sharing(obj: &Bound<'_, PyAny>, argument: &str) -> PyResult<Option<Found>>
     Ok(None)
 }
 
-/// Returns the first of these methods that an object has.
+/// Returns the name of the first of these methods that an object has; `None` if it has none of them.
 fn first_of<'a>(obj: &Bound<'_, PyAny>, methods: &[&'a str]) -> PyResult<Option<&'a str>> {
     for method in methods {
         if has_method(obj, method)? {
@@ -255,7 +255,7 @@ fn joined(source: Source<Field, Inner>) -> PyResult<Array> {
     Ok(Array::new(array?, &field))
 }
 
-/// Makes an array of a type without rows.
+/// Makes an array of a type, with no rows.
 fn empty(data_type: &DataType) -> PyResult<Inner> {
     ours(|| exchange::from_arrow(&new_empty_array(data_type)))
 }
@@ -281,7 +281,7 @@ pub fn joined_batches(source: Source<SchemaRef, Batch>) -> PyResult<RecordBatch>
         _ => concatenated(&batches.iter().map(|batch| &batch.columns()[i]).collect::<Vec<_>>()),
     };
     let columns = (0..schema.fields().len()).map(column).collect::<PyResult<_>>()?;
-    // Batches without columns: no concatenation has checked that the sum fits.
+    // Batches without columns are not concatenated, so nothing has checked that the sum fits.
     let rows = batches.iter().try_fold(0usize, |rows, batch| rows.checked_add(batch.len()));
     let rows = rows.filter(|rows| isize::try_from(*rows).is_ok());
     let rows = rows.ok_or_else(|| PyOverflowError::new_err("more than 2^63 rows together"))?;

@@ -20,7 +20,7 @@ use pyo3::{PyErr, PyResult};
 use crate::pace::{interrupted, no_memory, push};
 use crate::plain::Plain;
 
-/// Fails because values do not fit each other; `problem` names both.
+/// Fails because two values do not fit into one array; `problem` names both.
 fn misfit<T>(problem: String) -> PyResult<T> {
     Err(PyTypeError::new_err(problem))
 }
@@ -38,8 +38,8 @@ const MICROSECONDS: TimeUnit = TimeUnit::Microsecond;
 /// The fields of a struct value, by name.
 type Row = Vec<(String, Plain)>;
 
-/// Finds the common type of these values. Structs take the names of `to`, if the type that they shall become
-/// is known.
+/// Finds the common type of these values. If `to` is given, the type that they will have, structs take its
+/// field names.
 pub fn type_of<'a>(values: impl IntoIterator<Item = &'a Plain>, to: Option<&DataType>) -> PyResult<DataType> {
     let mut common = DataType::Null;
     let mut lists: Vec<&Plain> = vec![];

@@ -1,6 +1,6 @@
 //! Python's own values, read into Rust: numbers, text, dates and times, and lists and dictionaries of them.
 //!
-//! The one idea: all values are read first. Their common type is found afterwards, without the interpreter.
+//! The one idea: read all values first, and then find their common type, without the interpreter.
 
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -54,7 +54,7 @@ enum Meaning<'py> {
     Object(Bound<'py, PyAny>),
 }
 
-/// The number of times that another library's scalar may stand for another object.
+/// The limit on scalars that convert to further scalars, in one chain.
 const REFERRALS: usize = 8;
 
 /// Resolves an object: a scalar of another library becomes a Python value, any other object stays itself.
@@ -224,8 +224,8 @@ fn microseconds(value: &Bound<'_, PyAny>) -> PyResult<i64> {
     sum(&parts, &[86_400_000_000, 1_000_000, 1], value)
 }
 
-/// Adds the parts of a time, each in its unit. Python's longest `timedelta` is ten times what 64 bits hold,
-/// and other classes may have any parts.
+/// Adds the parts of a time, each in its unit. Python's longest `timedelta` exceeds 64 bits ten times, and
+/// other classes may have parts of any size.
 fn sum(parts: &[i64], units: &[i64], value: &Bound<'_, PyAny>) -> PyResult<i64> {
     let sum: i128 = parts.iter().zip(units).map(|(part, unit)| i128::from(*part) * i128::from(*unit)).sum();
     i64::try_from(sum).map_err(|_| beyond(value, "microseconds"))
@@ -235,7 +235,7 @@ fn beyond(value: &Bound<'_, PyAny>, unit: &str) -> PyErr {
     PyOverflowError::new_err(format!("{} does not fit the bits of {unit}", shown(value)))
 }
 
-/// Returns the text of a value, or its class if that raises.
+/// Returns the text of a value, or the name of its class if Python fails to make the text.
 fn shown(value: &Bound<'_, PyAny>) -> String {
     value.str().map_or_else(|_| value.get_type().to_string(), |text| text.to_string())
 }

@@ -1,5 +1,5 @@
-//! The Arrow interfaces of other libraries' objects. Every caller asks for them in one order: methods that
-//! leave the data on its device come before those that may have copied it to the host.
+//! The Arrow interfaces of other libraries' objects. All callers try them in the same order: methods that
+//! leave the data on its device come before those that may copy it to the host.
 
 use std::sync::Arc;
 

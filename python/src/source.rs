@@ -29,14 +29,13 @@ pub struct Source<S, T> {
 
 pub type Items<T> = Box<dyn Iterator<Item = Result<T>> + Send>;
 
-/// The exceptions of the Python code behind a stream, each with the error that the stream reports for it.
+/// The exceptions of the Python code that feeds a stream, each with the error that the stream reports for it.
 #[derive(Default)]
 pub struct Raised(Vec<Slot>);
 
 /// A Python iterable that a stream reads.
 struct Slot {
-    /// Only the items own the iterable: they are dropped first, and with them everything that the iterable
-    /// holds.
+    /// Only the items own the iterable. Dropping them also drops all that the iterable holds.
     iterator: Weak<Iterable>,
     /// The exception of the iterable, until a Python caller has received it.
     raised: Arc<Mutex<Option<(Error, PyErr)>>>,
@@ -86,7 +85,7 @@ fn noted(slot: &Mutex<Option<(Error, PyErr)>>, exception: PyErr) -> Error {
     error
 }
 
-/// Reads the items of a Python iterable with `item`, up to the first failure. Any thread may ask for them.
+/// Reads the items of a Python iterable with `item`, up to the first failure. Any thread may read them.
 pub fn of_python<T: 'static>(
     iterable: &Bound<'_, PyAny>,
     argument: &str,
@@ -115,8 +114,8 @@ pub fn of_python<T: 'static>(
     Ok((Box::new(items), raised))
 }
 
-/// Whether arrays of this field are batches: structs whose field is not nullable. Arrays of structs may have
-/// null rows, and batches may not; every library that has both makes this distinction in the field.
+/// Whether arrays of this field are batches: structs whose field is not nullable. Unlike a batch, an array of
+/// structs may have null rows, so every library that has both declares its field nullable.
 pub fn are_batches(field: &Field) -> bool {
     matches!(field.data_type(), DataType::Struct(_)) && !field.is_nullable()
 }

@@ -133,13 +133,13 @@ pub fn fresh_copy(array: &Inner) -> PyResult<Inner> {
         let stream = default_stream(array.place())?;
         return ours(|| stream.copy(array));
     }
-    // With several parts, `concat` always copies.
+    // `concat` of several parts always copies.
     let none = ours(|| array.slice(0, 0))?;
     ours(|| compute::concat(&[array, &none], &InnerStream::cpu()).wait().map_err(for_buffers))
 }
 
-/// Returns the consumer's stream by its number in the array API. With `None`, the host waits for the array;
-/// so it does for -1, although no synchronisation is asked for then.
+/// Returns the consumer's stream by its number in the array API. With `None`, the host waits for the array.
+/// It also waits with -1, although -1 asks for no synchronisation.
 fn consumer(place: Place, stream: Option<&Bound<'_, PyAny>>) -> PyResult<Option<InnerStream>> {
     use DeviceType::*;
     let number = match stream {
@@ -231,7 +231,7 @@ fn ask<'py>(
         let place = device.get().0.place();
         new.set_item("dl_device", (place.device_type as i32, place.device_id.max(0)))?;
         if place == Place::CPU && new.contains("stream")? {
-            // The host reads on no stream, so the producer must wait.
+            // The host uses no stream, so the producer must wait until the data is ready.
             new.del_item("stream")?;
         }
     }

@@ -74,7 +74,7 @@ pub const WORDS: &[(&str, DataType)] = &[
     ("interval", DAYS_AND_MORE),
 ];
 
-/// The limit on types nested in types: more than anyone needs, and far less than the stack allows.
+/// The limit on the depth of nested types: more than any program needs, and far less than the stack allows.
 const DEPTH: usize = 64;
 
 /// Parses the name of a type; `None` if it is not one.
