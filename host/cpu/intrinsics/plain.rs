@@ -117,6 +117,7 @@ pub(super) fn gather<const W: usize, const I: usize>(
 /// # Safety
 ///
 /// Each index must be less than the number of values.
+#[cfg(target_arch = "x86_64")]
 #[inline(never)]
 pub(super) unsafe fn load<const W: usize, const I: usize>(
     values: &[[u8; W]],
@@ -148,6 +149,7 @@ pub(super) unsafe fn load<const W: usize, const I: usize>(
 /// # Safety
 ///
 /// Each position must be less than the number of values.
+#[cfg(target_arch = "x86_64")]
 #[inline(never)]
 pub(super) unsafe fn pick<const W: usize>(values: &[[u8; W]], positions: &[u16], out: &mut [[u8; W]]) {
     for (out, position) in out.iter_mut().zip(positions) {
