@@ -5,52 +5,57 @@
 use std::any::Any;
 use std::cell::RefCell;
 use std::future::poll_fn;
-use std::sync::{Arc, LazyLock};
-use std::task::{Context, Poll, Wake, Waker};
+use std::ptr;
+use std::task::{Context, Poll, Waker};
 
 use crate::array::Array;
 use crate::device::Event;
 use crate::device::sync::thread_local;
 
+/// The poll that a thread is in.
+struct Polled {
+    events: Vec<Event>,
+    /// The address of its context. It tells results inside the operation, which get this context, from results
+    /// that other code awaits meanwhile.
+    context: usize,
+}
+
 thread_local! {
-    /// The events noted so far, while this thread polls a result.
-    static NOTED: RefCell<Option<Vec<Event>>> = const { RefCell::new(None) };
+    static POLLED: RefCell<Option<Polled>> = const { RefCell::new(None) };
 }
 
-/// The waker of [`poll`]. It tells results inside an operation from results that other code awaits.
-static INSIDE: LazyLock<Waker> = LazyLock::new(|| Waker::from(Arc::new(Inside)));
-
-struct Inside;
-
-impl Wake for Inside {
-    fn wake(self: Arc<Self>) {}
-}
-
-/// Restores what the thread noted before, also after a panic.
-struct Outer(Option<Vec<Event>>);
+/// Restores the poll that the thread was in before, also after a panic.
+struct Outer(Option<Polled>);
 
 impl Drop for Outer {
     fn drop(&mut self) {
         let outer = self.0.take();
-        NOTED.with(|noted| noted.replace(outer));
+        POLLED.with(|polled| polled.replace(outer));
     }
+}
+
+fn address(context: &Context<'_>) -> usize {
+    ptr::from_ref(context).addr()
 }
 
 /// Polls an operation, and returns the events that it noted.
 pub(super) fn poll<T>(operation: impl FnOnce(&mut Context<'_>) -> Poll<T>) -> (Poll<T>, Vec<Event>) {
-    let _outer = Outer(NOTED.with(|noted| noted.replace(Some(vec![]))));
-    let polled = operation(&mut Context::from_waker(&INSIDE));
-    (polled, NOTED.with(|noted| noted.take()).unwrap_or_default())
+    let mut context = Context::from_waker(Waker::noop());
+    let inner = Polled { events: vec![], context: address(&context) };
+    let _outer = Outer(POLLED.with(|polled| polled.replace(Some(inner))));
+    let result = operation(&mut context);
+    let events = POLLED.with(|polled| polled.take()).map_or(vec![], |polled| polled.events);
+    (result, events)
 }
 
 /// Whether [`poll`] made the context.
 pub(super) fn is_inside(context: &Context<'_>) -> bool {
-    context.waker().will_wake(&INSIDE)
+    POLLED.with(|polled| polled.borrow().as_ref().is_some_and(|polled| polled.context == address(context)))
 }
 
 /// Notes that the operation waits for an event.
 pub(super) fn note(event: &Event) {
-    NOTED.with(|noted| noted.borrow_mut().iter_mut().for_each(|noted| noted.push(event.clone())));
+    POLLED.with(|polled| polled.borrow_mut().iter_mut().for_each(|polled| polled.events.push(event.clone())));
 }
 
 /// Waits until arrays may be read that our own work makes.
