@@ -111,8 +111,7 @@ fn begin<C: Columns>(
 ) -> Result<Pending<C>> {
     let _current = stream.enter()?;
     let (frame, types) = values.target(to)?;
-    let formats = Formats::of(&options.format_options).filter(|_| stream.as_gpu().is_some());
-    let Some(formats) = formats else {
+    let Some(formats) = stream.as_gpu().and_then(|_| Formats::of(&options.format_options)) else {
         // On the CPU nothing waits for a device. A formatter of the caller's own is borrowed for this call.
         let columns: Vec<(&Array, &DataType)> = values.arrays().iter().zip(types).collect();
         let casted = pass::block_on(cast_columns(&columns, options, stream))?;

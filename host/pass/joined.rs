@@ -28,10 +28,11 @@ impl<F: Future<Output = Result<T>>, T> Joined<F, T> {
 pub(crate) async fn all<T>(operations: Vec<impl Future<Output = Result<T>>>) -> Result<Vec<T>> {
     let mut all: Vec<_> = operations.into_iter().map(|one| Joined::Running(Box::pin(one))).collect();
     poll_fn(|context| {
-        match all.iter_mut().filter_map(|one| (!one.has_ended(context)).then_some(())).count() {
-            0 => Poll::Ready(()),
-            _ => Poll::Pending,
+        let mut ended = true;
+        for one in &mut all {
+            ended &= one.has_ended(context);
         }
+        if ended { Poll::Ready(()) } else { Poll::Pending }
     })
     .await;
     let ended = all.into_iter().filter_map(|one| match one {

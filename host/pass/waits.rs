@@ -15,8 +15,8 @@ use crate::device::sync::thread_local;
 /// The poll that a thread is in.
 struct Polled {
     events: Vec<Event>,
-    /// The address of its context. It tells results inside the operation, which get this context, from results
-    /// that other code awaits meanwhile.
+    /// The address of its context. It tells results inside the operation, which get this context, from
+    /// results that other code awaits meanwhile.
     context: usize,
 }
 

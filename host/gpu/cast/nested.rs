@@ -76,8 +76,8 @@ async fn map(cast: Cast<'_>, values: &Array, to: &DataType, entries: &FieldRef) 
     ranges(cast, values, to, (entries, false), Some(into)).await
 }
 
-/// Casts the items of rows that offsets describe; with `into` they are structs that are cast by position. Reads
-/// the rows' extent if unreferenced items must not be cast.
+/// Casts the items of rows that offsets describe; with `into` they are structs that are cast by position.
+/// Reads the rows' extent if unreferenced items must not be cast.
 async fn ranges(
     cast: Cast<'_>,
     values: &Array,

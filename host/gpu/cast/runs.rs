@@ -37,7 +37,8 @@ pub(super) async fn cast_from(cast: Cast<'_>, values: &Array, to: &DataType) -> 
     runs::built(pass, to, values.len(), without_nulls(new)?, casted)
 }
 
-/// Encodes values as runs of equal neighbours. Reads the number of runs, and what the take of the values reads.
+/// Encodes values as runs of equal neighbours. Reads the number of runs, and what the take of the values
+/// reads.
 pub(super) async fn cast_to(
     cast: Cast<'_>,
     values: &Array,

@@ -14,8 +14,8 @@ use crate::gpu::scan::{scan_sums, tiles};
 use crate::pass::{Pass, Requests, bits, validity};
 use crate::{Result, Stream};
 
-/// Formats values. A value without a textual form gets no bytes. If `all` must have one, the result is the row
-/// of the first that has none.
+/// Formats values. A value without a textual form gets no bytes. If `all` must have one, the result is the
+/// row of the first that has none.
 pub(crate) async fn write(
     (writing, words): (Writing, &[u64]),
     values: &Array,
