@@ -53,6 +53,8 @@ images() { # ARCH
   # Code objects of version 5 load from ROCm 6.0 on. Generic targets need version 6, LLVM's default, which
   # needs ROCm 6.4.
   case $arch in sm_* | *-generic) version= ;; *) version=-Cllvm-args=--amdhsa-code-object-version=5 ;; esac
+  # LLVM adds a local symbol for each figure of a kernel (vector registers and so on), not always in the same
+  # order, so the linker discards them: nothing reads them, and the same source must give the same bytes.
   # Merging functions would join two entries with the same code to one with two names. On AMD one of the names
   # would have no descriptor and could not be launched: hence merge-functions=disabled.
   for family in $families; do
@@ -71,7 +73,7 @@ images() { # ARCH
       --cfg family --cfg "family=\"$family\"" -Zmerge-functions=disabled $attributes --emit="$emit")
     case $arch in
     sm_*) tool finish "$family" "$raw/$family.$arch.ptx" ;;
-    gfx*) $lld -shared --no-undefined -O2 --build-id=none "$targets/$family.$arch.o" -o "$raw/$family.$arch.hsaco" ;;
+    gfx*) $lld -shared --no-undefined --discard-all -O2 --build-id=none "$targets/$family.$arch.o" -o "$raw/$family.$arch.hsaco" ;;
     esac
   done
 }
