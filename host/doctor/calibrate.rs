@@ -1,6 +1,7 @@
 //! Measures the cost of small things on a GPU, and the speed of random reads: the numbers that predictions
 //! are made of. Takes about two seconds in all.
 
+use std::mem;
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
@@ -12,10 +13,13 @@ use crate::array::Buffer;
 use crate::compute::{TakeOptions, is_null, take};
 use crate::device::Event;
 use crate::exchange::from_arrow;
-use crate::pass::Pass;
+use crate::pass::{ATOMICS, Direction, Pass};
 use crate::{Array, Result, Stream};
 
-/// Bytes of pinned memory that are copied.
+/// Waves that do atomics on the same words, at first and on a device that is fast.
+const FEW_WAVES: usize = 64;
+const MANY_WAVES: usize = 4096;
+/// Bytes of the host's memory that are copied, pinned or not.
 const PINNED: usize = 32 << 20;
 /// Bytes of memory that is read at random: on a GPU, more than its caches hold and few enough to fit in them;
 /// and few for slow devices and for those with little memory.
@@ -92,12 +96,36 @@ pub(super) fn small(stream: &Stream) -> Result<Vec<(&'static str, f64)>> {
         stream.synchronise()
     })?;
     let all = [
-        ("nothing", nothing),
-        ("8 bytes down", down),
-        ("256 bytes up", up),
-        ("a call back", called(stream)?),
+        ("nothing", Some(nothing)),
+        ("8 bytes down", Some(down)),
+        ("256 bytes up", Some(up)),
+        ("a call back", Some(called(stream)?)),
+        ("a store to the host", stored(stream)?),
+        ("an atomic", Some(atomic(stream)?)),
     ];
-    Ok(all.into())
+    Ok(all.into_iter().filter_map(|(name, seconds)| Some((name, seconds?))).collect())
+}
+
+/// How long the host takes to see what a kernel stores to its memory. `None` if it does not see it.
+fn stored(stream: &Stream) -> Result<Option<f64>> {
+    let mut all = vec![];
+    for _ in 0..20 {
+        let Some(seen) = Pass::begin("store", stream)?.store_to_host()? else { return Ok(None) };
+        all.push(seen);
+    }
+    all.sort();
+    Ok(Some(all[all.len() / 2].as_secs_f64()))
+}
+
+/// The time of one of many atomics that all lanes do on the same words.
+fn atomic(stream: &Stream) -> Result<f64> {
+    let contended = |waves: usize| time(stream, || Pass::begin("atomics", stream)?.contend(waves));
+    let (mut waves, mut seconds) = (FEW_WAVES, contended(FEW_WAVES)?);
+    if seconds < SLOW {
+        (waves, seconds) = (MANY_WAVES, contended(MANY_WAVES)?);
+    }
+    let lanes = Pass::begin("atomics", stream)?.width() as usize;
+    Ok(seconds / (waves * lanes * ATOMICS) as f64)
 }
 
 /// How long the host takes to hear from a runtime's thread that an event has passed, with no work before it.
@@ -115,9 +143,9 @@ fn called(stream: &Stream) -> Result<f64> {
     Ok(all.get(all.len() / 2).map_or(0.0, Duration::as_secs_f64))
 }
 
-/// Seconds to allocate a MiB of pinned memory, and bytes a second of copies from it and to it. `None` if
-/// `free` bytes are too few.
-pub(super) fn pinned(stream: &Stream, free: usize) -> Result<Option<(f64, [f64; 2])>> {
+/// Seconds to allocate a MiB of pinned memory, and bytes a second of copies from it and to it, and from
+/// memory that is not pinned and to it. `None` if `free` bytes are too few.
+pub(super) fn copied(stream: &Stream, free: usize) -> Result<Option<(f64, [f64; 4])>> {
     if free < 4 * PINNED {
         return Ok(None);
     }
@@ -143,7 +171,17 @@ pub(super) fn pinned(stream: &Stream, free: usize) -> Result<Option<(f64, [f64; 
     });
     // Without this wait, the block would be reused while a copy to it may still be running.
     stream.synchronise()?;
-    Ok(Some((pinning, [up, down?].map(|seconds| PINNED as f64 / seconds))))
+    let mut pageable = vec![0; PINNED];
+    let mut copy = |direction| {
+        time(stream, || {
+            let pass = Pass::begin("copy", stream)?;
+            pageable = pass.copy_pageable(mem::take(&mut pageable), &from, direction)?;
+            Ok(())
+        })
+    };
+    let pageable = [copy(Direction::Up)?, copy(Direction::Down)?];
+    let seconds = [up, down?, pageable[0], pageable[1]];
+    Ok(Some((pinning, seconds.map(|seconds| PINNED as f64 / seconds))))
 }
 
 /// Measures random reads of rows of several widths; it may use `free` bytes of the device's memory.

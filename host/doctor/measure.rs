@@ -12,7 +12,7 @@ use arrow_array::{ArrayRef, BooleanArray, Int32Array};
 use arrow_buffer::BooleanBuffer;
 use arrow_schema::{DataType, Field, Schema};
 
-use super::calibrate::{Gathered, gathers, pinned, small, smallest, time, upload};
+use super::calibrate::{Gathered, copied, gathers, small, smallest, time, upload};
 use super::predictions::{self, Prediction};
 use super::samples::random;
 use crate::compute::{CastOptions, TakeOptions, cast, concat, evaluate, filter, take};
@@ -53,8 +53,8 @@ pub(super) struct Speed {
     pub waited_for: f64,
     /// Seconds for other small things, on a GPU.
     pub small: Vec<(&'static str, f64)>,
-    /// Bytes a second of copies from pinned memory and to it.
-    pub pinned: Vec<f64>,
+    /// Bytes a second of copies from pinned memory and to it, and from pageable memory and to it.
+    pub copied: Vec<f64>,
     /// Random reads, by width and size of memory.
     pub gathered: Vec<Gathered>,
     /// For each number of rows: the rows, bytes a second of a copy within the device, and seconds of a random
@@ -107,9 +107,9 @@ pub(super) fn measure(
     (found.queued, found.waited_for) = smallest(stream)?;
     if stream.as_gpu().is_some() {
         found.small = small(stream)?;
-        if let Some((pinning, rates)) = pinned(stream, free)? {
+        if let Some((pinning, rates)) = copied(stream, free)? {
             found.small.push(("a MiB pinned", pinning));
-            found.pinned = rates.into();
+            found.copied = rates.into();
         }
         found.gathered = gathers(stream, free)?;
     }

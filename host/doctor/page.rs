@@ -19,7 +19,8 @@ fn duration(seconds: f64) -> String {
     match seconds {
         s if s >= 1.0 => format!("{s:.1} s"),
         s if s >= 1e-3 => format!("{:.2} ms", s * 1e3),
-        s => format!("{:.1} µs", s * 1e6),
+        s if s >= 1e-7 => format!("{:.1} µs", s * 1e6),
+        s => format!("{:.2} ns", s * 1e9),
     }
 }
 
@@ -202,9 +203,9 @@ impl Speed {
         };
         let gathered: Vec<String> = self.gathered.iter().map(gathered).collect();
         line(f, "", format_args!("10^9 rows a second read at random: {}", gathered.join(", ")))?;
-        if let [up, down] = self.pinned[..] {
-            let (up, down) = (up / 1e9, down / 1e9);
-            line(f, "", format_args!("pinned memory is copied up at {up:.1} GB/s, and down at {down:.1}"))?;
+        for (memory, rates) in ["pinned", "pageable"].into_iter().zip(self.copied.chunks_exact(2)) {
+            let [up, down] = [rates[0] / 1e9, rates[1] / 1e9];
+            line(f, "", format_args!("{memory} memory is copied up at {up:.1} GB/s, and down at {down:.1}"))?;
         }
         let rates = |(rows, copied, taken): &(usize, f64, f64)| {
             format!("{rows}: {:.1} GB/s, {:.3}", copied / 1e9, *rows as f64 / taken / 1e9)

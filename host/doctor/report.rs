@@ -251,7 +251,7 @@ fn speed(found: &Speed) -> Json {
         ("queued", Json::Number(found.queued)),
         ("waited_for", Json::Number(found.waited_for)),
         ("small", Json::list(&found.small, small)),
-        ("pinned_up_and_down", Json::list(&found.pinned, |rate| Json::Number(*rate))),
+        ("pinned_and_pageable_up_and_down", Json::list(&found.copied, |rate| Json::Number(*rate))),
         ("width_memory_and_rows_gathered", Json::list(&found.gathered, gathered)),
         ("rows_copied_and_taken", Json::list(&found.grown, grown)),
     ])

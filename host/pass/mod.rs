@@ -39,6 +39,7 @@ mod model_tests;
 #[cfg(test)]
 mod ordering_tests;
 mod pending;
+mod probes;
 mod reads;
 mod region;
 mod requests;
@@ -57,6 +58,7 @@ pub(crate) use arguments::{BitPointer, Reach, bits, bytes, input, is_aligned, va
 pub(crate) use joined::all;
 pub use pending::Pending;
 pub(crate) use pending::block_on;
+pub(crate) use probes::{ATOMICS, Direction};
 pub(crate) use region::Region;
 pub(crate) use requests::{Counter, Granted, Request, Requests};
 use small_uploads::SmallUploads;

@@ -84,9 +84,9 @@ fn a_gpu_that_is_well_is_examined_whole() {
         assert!(works.iter().any(|known| known["work"] == work), "{report}");
     }
     let small = gpu["speed"]["small"].as_array().unwrap();
-    assert!(small.len() == 5 && small.iter().all(|one| one[1].as_f64().unwrap() > 0.0), "{small:?}");
-    let pinned = gpu["speed"]["pinned_up_and_down"].as_array().unwrap();
-    assert!(pinned.len() == 2 && pinned.iter().all(|rate| rate.as_f64().unwrap() > 0.0), "{pinned:?}");
+    assert!(small.len() == 7 && small.iter().all(|one| one[1].as_f64().unwrap() > 0.0), "{small:?}");
+    let copied = gpu["speed"]["pinned_and_pageable_up_and_down"].as_array().unwrap();
+    assert!(copied.len() == 4 && copied.iter().all(|rate| rate.as_f64().unwrap() > 0.0), "{copied:?}");
     let gathered = gpu["speed"]["width_memory_and_rows_gathered"].as_array().unwrap();
     assert!(gathered[0][0] == 32 && gathered[0][2].as_f64().unwrap() > 0.0, "{gathered:?}");
     assert!(!gpu["speed"]["rows_copied_and_taken"].as_array().unwrap().is_empty(), "{report}");

@@ -36,6 +36,7 @@ const UNSAFE: &[&str] = &[
     "host/device/stream.rs",
     "host/pass/copies.rs",
     "host/pass/mod.rs",
+    "host/pass/probes.rs",
     "host/pass/region.rs",
     "host/pass/tests.rs",
     "host/transfer/mod.rs",
