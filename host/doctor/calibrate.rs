@@ -63,9 +63,14 @@ pub(super) fn time(stream: &Stream, mut run: impl FnMut() -> Result<()>) -> Resu
     let second = all(1)?;
     let times = (Duration::from_millis(5).as_nanos() / second.as_nanos().max(1)).clamp(1, 50) as u32;
     let rounds = if second > Duration::from_millis(50) { 2 } else { 5 };
-    let mut taken = (0..rounds).map(|_| all(times)).collect::<Result<Vec<_>>>()?;
-    taken.sort();
-    Ok(taken[taken.len() / 2].as_secs_f64())
+    let taken = (0..rounds).map(|_| all(times)).collect::<Result<_>>()?;
+    Ok(median(taken).unwrap_or_default())
+}
+
+/// The median in seconds; `None` if there are no times.
+fn median(mut times: Vec<Duration>) -> Option<f64> {
+    times.sort();
+    times.get(times.len() / 2).map(Duration::as_secs_f64)
 }
 
 /// The cost of the smallest operation: seconds to put it on the stream, and seconds until its result has
@@ -99,9 +104,9 @@ pub(super) fn small(stream: &Stream) -> Result<Vec<(&'static str, f64)>> {
         ("nothing", Some(nothing)),
         ("8 bytes down", Some(down)),
         ("256 bytes up", Some(up)),
-        ("a call back", Some(called(stream)?)),
+        ("a call back", called(stream)?),
         ("a store to the host", stored(stream)?),
-        ("an atomic", Some(atomic(stream)?)),
+        ("an atomic", atomic(stream)?),
     ];
     Ok(all.into_iter().filter_map(|(name, seconds)| Some((name, seconds?))).collect())
 }
@@ -113,24 +118,24 @@ fn stored(stream: &Stream) -> Result<Option<f64>> {
         let Some(seen) = Pass::begin("store", stream)?.store_to_host()? else { return Ok(None) };
         all.push(seen);
     }
-    all.sort();
-    Ok(Some(all[all.len() / 2].as_secs_f64()))
+    Ok(median(all))
 }
 
-/// The time of one of many atomics that all lanes do on the same words.
-fn atomic(stream: &Stream) -> Result<f64> {
+/// The time of one of many atomics that all lanes do on the same words. `None` if the stream is the CPU's.
+fn atomic(stream: &Stream) -> Result<Option<f64>> {
+    let Some((gpu, _)) = stream.as_gpu() else { return Ok(None) };
     let contended = |waves: usize| time(stream, || Pass::begin("atomics", stream)?.contend(waves));
     let (mut waves, mut seconds) = (FEW_WAVES, contended(FEW_WAVES)?);
     if seconds < SLOW {
         (waves, seconds) = (MANY_WAVES, contended(MANY_WAVES)?);
     }
-    let lanes = Pass::begin("atomics", stream)?.width() as usize;
-    Ok(seconds / (waves * lanes * ATOMICS) as f64)
+    Ok(Some(seconds / (waves * gpu.driver().width() as usize * ATOMICS) as f64))
 }
 
 /// How long the host takes to hear from a runtime's thread that an event has passed, with no work before it.
-fn called(stream: &Stream) -> Result<f64> {
-    let Some((gpu, queue)) = stream.as_gpu() else { return Ok(0.0) };
+/// `None` if the stream is the CPU's.
+fn called(stream: &Stream) -> Result<Option<f64>> {
+    let Some((gpu, queue)) = stream.as_gpu() else { return Ok(None) };
     let mut all = vec![];
     for _ in 0..20 {
         let (tell, told) = mpsc::channel();
@@ -139,8 +144,7 @@ fn called(stream: &Stream) -> Result<f64> {
         queue.call_behind(&event, Box::new(move || _ = tell.send(start.elapsed())))?;
         all.extend(told.recv());
     }
-    all.sort();
-    Ok(all.get(all.len() / 2).map_or(0.0, Duration::as_secs_f64))
+    Ok(median(all))
 }
 
 /// Seconds to allocate a MiB of pinned memory, and bytes a second of copies from it and to it, and from

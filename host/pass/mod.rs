@@ -323,8 +323,8 @@ impl Pass {
         let loaded = self.gpu.entry(entry.family, entry.name)?;
         let launch = Launch { entry: loaded, kernel: entry, waves, args };
         // SAFETY: `args` is what the entry was declared with; its pointers were made from buffers that are
-        // inputs or regions of this pass, which keeps them alive, and outputs are regions, which no other
-        // code writes.
+        // inputs, regions or pinned blocks of this pass, which keeps them alive, and outputs are regions or
+        // pinned blocks, which no other code writes.
         let run = || self.queued(|driver, stream| unsafe { driver.launch(&launch, stream) });
         match self.gpu.witness() {
             None => run(),

@@ -15,6 +15,9 @@ use crate::device::Kept;
 /// How long the host looks for a store before it gives up.
 const PATIENCE: Duration = Duration::from_secs(1);
 
+/// The atomics that each lane does in [`Pass::contend`]; the first of a wave does one more.
+pub(crate) const ATOMICS: usize = 3;
+
 /// The direction of a copy, as the host sees it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Direction {
@@ -94,6 +97,3 @@ impl Pass {
         self.finish()
     }
 }
-
-/// The atomics that each lane does in [`Pass::contend`]; the first of a wave does one more.
-pub(crate) const ATOMICS: usize = 3;
