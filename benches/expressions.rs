@@ -149,10 +149,12 @@ fn long_needles(criterion: &mut Criterion, place: &Where, data_type: &DataType, 
     type Ours = fn(&str) -> Expr;
     type Theirs = fn(&dyn Datum, &dyn Datum) -> Result<BooleanArray, arrow_schema::ArrowError>;
     let (row, half) = ("a".repeat(LEN - 1), "a".repeat(LEN / 2));
-    let tests: [(&str, Ours, String, Theirs); 3] = [
+    let tests: [(&str, Ours, String, Theirs); 5] = [
         ("text_contains_long", |text| col("a").contains(text), "a".repeat(LEN), like::contains),
         ("text_contains_nearly", |text| col("a").contains(text), format!("{half}b"), like::contains),
         ("text_like_nearly", |text| col("a").like(text), format!("%{half}b%"), like::like),
+        ("text_like_escaped", |text| col("a").like(text), format!("%{half}\\b%"), like::like),
+        ("text_ilike_nearly", |text| col("a").ilike(text), format!("%{half}B%"), like::ilike),
     ];
     let of = data_type.to_string().to_lowercase();
     for (name, test, needle, arrow) in tests {

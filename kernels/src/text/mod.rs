@@ -14,6 +14,7 @@ mod find;
 mod folds;
 mod head;
 mod like;
+mod piece;
 pub(crate) mod rows;
 mod test;
 
@@ -36,7 +37,7 @@ use test::kinds::{COMPARE, CONTAINS, IN, LIKE};
 const ROWS_PER_LANE: u64 = 8;
 
 kernel! {
-    family "text";
+    family "text", blocks 3 for text_like;
     /// Tests the rows of a column.
     Text {
         /// Two rows of [`TextColumn`]: the rows to test, and those to test them against.
@@ -192,13 +193,13 @@ struct Table(In<u64>);
 
 impl Folds for Table {
     #[inline(always)]
-    fn count(self) -> u64 {
-        const { FOLDS.len() as u64 }
+    fn count(self) -> u32 {
+        const { FOLDS.len() as u32 }
     }
 
     #[inline(always)]
-    fn word(self, i: u64) -> u64 {
-        self.0.get(i)
+    fn word(self, i: u32) -> u64 {
+        self.0.get(u64::from(i))
     }
 }
 

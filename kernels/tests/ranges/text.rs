@@ -85,6 +85,13 @@ fn patterns_mean_what_they_are_said_to() {
     agree(&all(&['a', 'b', '\\'], 5), &all(&['a', 'b', '%', '_', '\\'], 4), false);
     // Without case, these letters equal some of another length.
     agree(&all(&['k', '\u{212a}', 'é'], 5), &all(&['K', 'É', '%', '_', '\\'], 4), true);
+    // Pieces that are escaped, or ignore case, are searched for unit by unit.
+    let inside = |letters: &[char], most: usize| -> Vec<String> {
+        all(letters, most).iter().map(|piece| format!("%{piece}%")).collect()
+    };
+    agree(&all(&['a', '\\'], 9), &inside(&['a', '\\'], 7), false);
+    agree(&all(&['k', '\u{212a}', 'é'], 7), &inside(&['K', 'É'], 5), true);
+    agree(&all(&['k', '\\', '\u{212a}'], 6), &inside(&['K', '\\'], 6), true);
     let pieces = all(&['a', 'é'], 3);
     let patterns: Vec<String> = pieces
         .iter()
@@ -117,17 +124,19 @@ fn searches_look_at_each_byte_a_few_times() {
     ];
     for (text, needle) in &cases {
         let reads = Cell::new(0);
-        let within = |what: &str, found: bool, wanted: bool, bytes: usize| {
+        let within = |most: u64, what: &str, found: bool, wanted: bool, bytes: usize| {
             assert_eq!(found, wanted, "{what}");
-            assert!(reads.take() < 16 * bytes as u64, "{what} looks at too many bytes");
+            let (reads, bytes) = (reads.take(), bytes as u64);
+            assert!(reads < most * bytes, "{what}: {reads} reads of {bytes}");
         };
         let is = text.contains(needle.as_str());
         let found = contains(Counted::of(text, &reads), Counted::of(needle, &reads), SPARE);
-        within(&needle[needle.len() - 8..], found, is, text.len() + needle.len());
+        within(16, &needle[needle.len() - 8..], found, is, text.len() + needle.len());
         // A last piece is tried at only one place, whatever it is.
         let last = text.ends_with(needle.as_str());
         for (pattern, fold, wanted) in [
             (format!("%{needle}%"), false, is),
+            (format!("%{}%", needle.to_uppercase()), true, is),
             (format!("%a%{needle}%"), false, text[1 + text.find('a').unwrap()..].contains(needle.as_str())),
             (format!("%{needle}"), false, last),
             (format!("%{needle}"), true, last),
@@ -136,7 +145,38 @@ fn searches_look_at_each_byte_a_few_times() {
             (format!("{}%c", "%a".repeat(short)), false, text.ends_with('c')),
         ] {
             let found = like(Counted::of(text, &reads), Counted::of(&pattern, &reads), FOLDS, fold, SPARE);
-            within(&pattern[..8], found, wanted, text.len() + pattern.len());
+            within(32, &pattern[..8], found, wanted, text.len() + pattern.len());
+        }
+    }
+}
+
+/// As above, if each unit of the needle is escaped, or its equals have other lengths.
+#[test]
+fn searches_for_escaped_and_folded_text_do_so_too() {
+    let (long, short) = (1 << 16, 1000);
+    let cases = [
+        ("\\".repeat(long), "\\".repeat(short) + "b"),
+        ("\\".repeat(long), String::from("b") + &"\\".repeat(short)),
+        ("\\\\b".repeat(long / 3), "\\\\b".repeat(short / 3) + "\\b"),
+        ("b\\".repeat(long / 2), "b\\".repeat(short / 2) + "\\"),
+        ("\u{212a}".repeat(long / 3), "k".repeat(short) + "b"),
+        ("k\u{212a}".repeat(long / 4), "\u{212a}".repeat(short) + "k\u{212a}b"),
+        ("\u{212a}é".repeat(long / 5), "kÉ".repeat(short / 2) + "k"),
+        ("\u{212a}é".repeat(long / 5), "kÉ".repeat(short / 2) + "kk"),
+    ];
+    for (text, needle) in &cases {
+        let escaped: String = needle.chars().flat_map(|c| ['\\', c]).collect();
+        let pattern = format!("%{escaped}%");
+        for fold in [false, true] {
+            let wanted = match fold {
+                true => text.to_lowercase().contains(&needle.to_lowercase()),
+                false => text.contains(needle.as_str()),
+            };
+            let reads = Cell::new(0);
+            let found = like(Counted::of(text, &reads), Counted::of(&pattern, &reads), FOLDS, fold, SPARE);
+            assert_eq!(found, wanted, "{}, {fold}", &pattern[..8]);
+            let bytes = (text.len() + pattern.len()) as u64;
+            assert!(reads.get() < 32 * bytes, "{}, {fold}: {} reads of {bytes}", &pattern[..8], reads.get());
         }
     }
 }
