@@ -35,7 +35,7 @@ fn main() {
             files(&images, "manifest").iter().filter_map(|path| stale(path, &kernels.join("src"))).collect();
         if !stale.is_empty() {
             let problem =
-                format!("device images are older than their sources: {}. Run ./bless", stale.join(", "));
+                format!("device images are older than their sources: {}. Run tools/bless", stale.join(", "));
             assert!(!env::var("CI").is_ok_and(|value| value == "true"), "{problem}");
             println!("cargo::warning={problem}");
         }

@@ -146,6 +146,6 @@ done
 while read -r line; do bad "$line"; done < <(awk '$1 == "registers" && $4 > 128 && $2 ~ /^sm/' "$work/facts")
 
 python3 "$here/static.py" "$work/facts" "$work/sass" "$dir" > "$work/STATIC.md"
-if [ -n "$write" ]; then cp "$work/STATIC.md" "$here/STATIC.md"; else diff -u "$here/STATIC.md" "$work/STATIC.md" || bad "ptx/STATIC.md is stale: ./bless static"; fi
+if [ -n "$write" ]; then cp "$work/STATIC.md" "$here/STATIC.md"; else diff -u "$here/STATIC.md" "$work/STATIC.md" || bad "ptx/STATIC.md is stale: tools/bless static"; fi
 echo "$(grep -c '^| [a-z]*_' "$work/STATIC.md") entries in $(ls "$dir"/*.ptx "$dir"/*.hsaco | wc -l) images, $(cat "$dir"/*.ptx "$dir"/*.hsaco | wc -c) bytes, $(cat "${1:-$here/images}"/*.a | wc -c) compressed"
 [ ! -e "$work/bad" ]

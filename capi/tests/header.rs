@@ -1,4 +1,4 @@
-//! Checks that the checked-in header is what cbindgen makes of the source; `./bless header` writes it.
+//! Checks that the checked-in header is what cbindgen makes of the source; `tools/bless header` writes it.
 
 #[test]
 fn header() {
@@ -14,5 +14,5 @@ fn header() {
         std::fs::write(&path, &fresh).expect("the header can be written");
     }
     let kept = std::fs::read_to_string(&path).unwrap_or_default();
-    assert!(kept == fresh, "include/bowstring.h is stale: ./bless header");
+    assert!(kept == fresh, "include/bowstring.h is stale: tools/bless header");
 }

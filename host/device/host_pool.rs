@@ -127,7 +127,7 @@ fn ask_for_huge_pages(start: NonNull<u8>, bytes: usize) {
 fn ask_for_huge_pages(_: NonNull<u8>, _: usize) {}
 
 /// Tells AddressSanitizer that no code may touch these bytes: those after the end of a buffer, and blocks
-/// that are not in use. Does nothing in a build without it; `tests/sanitize.sh` makes one with it.
+/// that are not in use. Does nothing in a build without it; `tools/sanitize` makes one with it.
 fn unreadable(start: NonNull<u8>, bytes: usize) {
     #[cfg(sanitized)]
     // SAFETY: the bytes are a block's; the call changes nothing in them.

@@ -1,5 +1,5 @@
 """Tests of a CUDA device through every protocol. The device is a real one, or the library that stands in for CUDA's driver (see
-CONTRIBUTING.md); without either, the tests are skipped."""
+`tools/check python-gpus`); without either, the tests are skipped."""
 
 from __future__ import annotations
 

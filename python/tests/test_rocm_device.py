@@ -1,5 +1,5 @@
 """Tests of a ROCm device through every protocol. The device is a real one, or the library that stands in for HIP (see
-CONTRIBUTING.md); without either, the tests are skipped. Unlike with CUDA, DLPack numbers streams in another way, and arrays have
+`tools/check python-gpus`); without either, the tests are skipped. Unlike with CUDA, DLPack numbers streams in another way, and arrays have
 no CUDA array interface."""
 
 from __future__ import annotations

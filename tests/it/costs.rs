@@ -1,6 +1,6 @@
 //! Counts the instructions that operations execute in the interpreters on the shipped images. These counts
-//! are no measurement, but they explain measurements, and show a regression without a GPU. `./bless costs`
-//! writes the table.
+//! are no measurement, but they explain measurements, and show a regression without a GPU. `tools/bless
+//! costs` writes the table.
 
 mod amd;
 mod expressions;
@@ -33,7 +33,7 @@ const LANES: f64 = 132.0 * 128.0 * 1.755e9;
 
 const HEAD: &str = "# What each operation executes
 
-Written by `./bless costs`: the interpreter's counts on the checked-in PTX, 98,304 rows.
+Written by `tools/bless costs`: the interpreter's counts on the checked-in PTX, 98,304 rows.
 PTX instructions, which ptxas makes fewer or more of. Counts, not measurements. All but the launches are a row of the input,
 or of the indices.
 
@@ -420,6 +420,6 @@ fn what_the_operations_execute_is_written_down() {
         std::fs::write(TABLE, written).unwrap();
     } else {
         let said = std::fs::read_to_string(TABLE).unwrap();
-        assert_eq!(said, written, "ptx/COSTS.md is stale: ./bless costs");
+        assert_eq!(said, written, "ptx/COSTS.md is stale: tools/bless costs");
     }
 }

@@ -42,7 +42,7 @@ fn the_table_is_the_regex_crates() {
     if std::env::var_os("BOWSTRING_BLESS").is_some() {
         std::fs::write(SOURCE, &made).unwrap();
     }
-    assert!(made == std::fs::read_to_string(SOURCE).unwrap(), "stale: ./bless folds");
+    assert!(made == std::fs::read_to_string(SOURCE).unwrap(), "stale: tools/bless folds");
 }
 
 #[test]

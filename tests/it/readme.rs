@@ -1,5 +1,5 @@
-//! Checks the README's table of supported operations against the devices' answers. `./bless readme` writes
-//! it.
+//! Checks the README's table of supported operations against the devices' answers. `tools/bless readme`
+//! writes it.
 
 use std::fs;
 
@@ -143,6 +143,6 @@ fn the_support_table_is_what_the_devices_answer() {
     if std::env::var_os("BOWSTRING_BLESS").is_some() {
         fs::write(README, &fresh).unwrap();
     } else {
-        assert!(fresh == readme, "the README's table is stale: ./bless readme");
+        assert!(fresh == readme, "the README's table is stale: tools/bless readme");
     }
 }

@@ -1,0 +1,109 @@
+# Checks of the device images, of the interpreters that run them, of what is predicted from them, and of
+# the packages.
+
+check images "the archives of device images are what their manifests say, and not too large"
+check_images() {
+    python3 -m unittest discover -s ptx
+    python3 ptx/images.py check
+}
+
+check authority "the AMD interpreter against tinygrad's decoder, AMD's pseudo-code and LLVM, in BOWSTRING_AMD_CASES waves"
+check_authority() {
+    command -v llvm-mc-22 llvm-mc >/dev/null || packages llvm-22
+    once venv
+    pip -r amdi/authority/requirements.txt
+    cargo build --locked --example amdi
+    "$work/venv/bin/python" -m unittest discover -s amdi/authority 2>&1 | tee "$work/authority.log"
+}
+
+check report "the report of a bench and of peers with tiny inputs, whose figures mean nothing; the report's own tests"
+check_report() {
+    once standins
+    once package
+    pip -r benches/requirements.txt
+    "$work/venv/bin/python" -m unittest discover -s benches
+    rm -rf "$work/criterion" "$work/report"
+    BOWSTRING_BENCH=tiny CRITERION_HOME=$work/criterion LD_LIBRARY_PATH=$work/both \
+        cargo test --locked --bench filter -- --bench >"$work/benches.log" 2>&1 ||
+        { tail -n 40 "$work/benches.log"; exit 1; }
+    BOWSTRING_BENCH=tiny "$work/venv/bin/python" benches/peers/cpu.py >"$work/criterion/peers-cpu.jsonl"
+    "$work/venv/bin/python" benches/report.py --criterion "$work/criterion" --out "$work/report" --machine ci
+}
+
+# The packed crates form a workspace with our profiles, Cargo.lock and target folder. Tests and the Python
+# package turn features of dependencies on here, so the Python package is a member there, too, and no
+# dependency is compiled again.
+check publish "the crates that are published, all but the upload: built from their packages alone, and tested"
+check_publish() {
+    rm -rf target/package
+    cargo publish --dry-run --locked --allow-dirty --no-verify --workspace 2>&1 | grep -E '^ *(Packaged|Uploading|error)'
+    cargo metadata --locked --no-deps --format-version 1 | python3 -c '
+import json, sys
+for package in json.load(sys.stdin)["packages"]:
+    asked = ["description", "license", "readme", "keywords", "categories", "rust_version"]
+    if package["publish"] is None and (missing := [what for what in asked if not package[what]]):
+        sys.exit(package["name"] + " lacks " + ", ".join(missing))
+'
+    local packed=$work/packages crate folder
+    rm -rf "$packed"
+    mkdir -p "$packed/python" "$packed/docs"
+    for crate in target/package/tmp-crate/*.crate; do tar xzf "$crate" -C "$packed"; done
+    cp -r python/src "$packed/python"
+    cp -r examples "$packed"
+    cp -r docs/programs "$packed/docs"
+    sed -i 's/{ path = ".." }/"0.1.0"/' "$packed/examples/Cargo.toml"
+    sed 's/path = "..", //' python/Cargo.toml >"$packed/python/Cargo.toml"
+    {
+        printf '[workspace]\nmembers = ["bowstring-*", "python", "examples"]\nresolver = "3"\n\n[patch.crates-io]\n'
+        for crate in "$packed"/bowstring-*; do
+            folder=${crate##*/}
+            echo "${folder%-*} = { path = \"$folder\" }"
+        done
+        echo
+        sed -nE '/^\[(workspace\.(package|lints)|profile\.dev[].])/,/^$/p' Cargo.toml
+    } >"$packed/Cargo.toml"
+    cp Cargo.lock "$packed"
+    export CARGO_TARGET_DIR=$PWD/target
+    cargo test --offline --manifest-path "$packed/Cargo.toml" --test handles
+    cargo run --quiet --offline --manifest-path "$packed/Cargo.toml" --example 01-filter | tail -n 1
+    unset CARGO_TARGET_DIR
+    rm -rf target/package "$packed"
+}
+
+check predictions "the predictions for a GPU follow from the tables of what the kernels cost"
+check_predictions() {
+    python3 benches/predict.py --check || { echo "the predictions are stale: tools/bless predictions"; exit 1; }
+}
+
+# The checked-in images must be those that the sources give. Their bytes depend on the compiler, which the
+# manifests name; another compiler is no failure of the change. Only the archives' contents are compared,
+# because another version of the compressor makes other archives.
+rebuilt=
+check rebuild "the device images, built anew and compared with those that are checked in"
+check_rebuild() {
+    # A developer may have a nightly compiler instead: ptx/build.sh looks for it.
+    if [ "${CI:-}" = true ] && ! /usr/bin/rustc --version 2>/dev/null | grep -q 'rustc 1\.9[6-9]'; then
+        packages rustc-web cargo-web rust-web-src rust-web-llvm lld-22
+    fi
+    rebuilt=$work/images
+    rm -rf "$rebuilt"
+    ptx/build.sh "$rebuilt"
+    local manifest family
+    compilers() { grep -h ^compiler "$1"/*.manifest | sort -u; }
+    if [ "$(compilers ptx/images)" = "$(compilers "$rebuilt")" ]; then
+        for manifest in ptx/images/*.manifest "$rebuilt"/*.manifest; do
+            family=${manifest##*/}
+            cmp "ptx/images/$family" "$rebuilt/$family" ||
+                { echo "${family%.manifest} is stale: tools/bless images"; exit 1; }
+        done
+        echo "every image is byte for byte what its source gives"
+    else
+        echo "not compared: built by $(compilers "$rebuilt"), checked in from $(compilers ptx/images)"
+    fi
+}
+
+check device-code "no image has what a kernel must not have; the table of each entry's costs is right"
+check_device-code() {
+    command -v llvm-objdump-22 llvm-objdump >/dev/null || packages llvm-22
+    ptx/check.sh ${rebuilt:+"$rebuilt"}
+}
