@@ -2,14 +2,14 @@
 # Refuses images that contain what a kernel must not, and keeps the table of each entry's costs. Needs no GPU.
 #   ptx/check.sh [--write] [ARCHIVES]   compares with (or writes) STATIC.md in this directory (static.py makes it); the
 #                                       folder of archives defaults to images/
-# Refused: calls, panics, local memory, spills (on AMD also spills of scalars to lanes of vectors), scratch,
-# LDS, undefined symbols, generic loads and stores; more than one ballot in selftest_bait (a sign of jump
-# threading); on AMD, any value but the wave's index made scalar in copy_views, whose lanes have buffers of
-# their own; more than 128 registers (in a 256-bit cast; elsewhere the block sizes that a family requests
-# leave 64 or 80); images of a family, for one maker, with different entries; and code objects with an entry
-# without its descriptor, or a descriptor without its entry. Compared: the text of every AMD instruction by
-# amdi/, with LLVM's disassembler. Needs Rust, LLVM 22 (llvm-readelf, llvm-nm, llvm-objdump) and, from PyPI on
-# first use, ptxas and nvdisasm, kept in $TOOLS.
+# Refused: calls, panics, local memory, spills (on AMD also spills of scalars to lanes of vectors),
+# scratch, LDS, undefined symbols, generic loads and stores; more than one ballot in selftest_bait (a sign
+# of jump threading); on AMD, any value but the wave's index made scalar in copy_views, whose lanes have
+# buffers of their own; more than 128 registers (in a 256-bit cast; elsewhere the block sizes that a
+# family requests leave 64 or 80); images of a family, for one maker, with different entries; and code
+# objects with an entry without its descriptor, or a descriptor without its entry. Compared: the text of
+# every AMD instruction by lab/amd, with LLVM's disassembler. Needs Rust, LLVM 22 (llvm-readelf, llvm-nm,
+# llvm-objdump) and, from PyPI on first use, ptxas and nvdisasm, kept in $TOOLS.
 set -euo pipefail
 write=; [ "${1:-}" != --write ] || { write=1; shift; }
 here=$(cd "$(dirname "$0")" && pwd)

@@ -10,8 +10,16 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The folders of the crates' sources that are checked.
-const CRATES: &[&str] =
-    &["host", "kernels/src", "capi/src", "python/src", "sim/src", "standin/src", "ptxi/src", "amdi/src"];
+const CRATES: &[&str] = &[
+    "host",
+    "kernels/src",
+    "capi/src",
+    "python/src",
+    "lab/parts/src",
+    "lab/drivers/src",
+    "lab/ptx/src",
+    "lab/amd/src",
+];
 
 /// A module's path from its crate's root.
 type Module = Vec<String>;

@@ -1,4 +1,4 @@
-//! Turns the one switch on: see `sim/src/sync.rs`.
+//! Turns the one switch on: see `lab/parts/src/sync.rs`.
 
 fn main() {
     println!("cargo::rustc-check-cfg=cfg(shuttle)");

@@ -11,9 +11,9 @@ check authority "the AMD interpreter against tinygrad's decoder, AMD's pseudo-co
 check_authority() {
     command -v llvm-mc-22 llvm-mc >/dev/null || packages llvm-22
     once venv
-    pip -r amdi/authority/requirements.txt
+    pip -r lab/amd/authority/requirements.txt
     cargo build --locked --example amdi
-    "$work/venv/bin/python" -m unittest discover -s amdi/authority 2>&1 | tee "$work/authority.log"
+    "$work/venv/bin/python" -m unittest discover -s lab/amd/authority 2>&1 | tee "$work/authority.log"
 }
 
 check report "the report of a bench and of peers with tiny inputs, whose figures mean nothing; the report's own tests"

@@ -11,7 +11,7 @@ use crate::support::counted::{Cost, SECTOR};
 const HEAD: &str = "
 ## On AMD's code objects
 
-The same operations in the interpreter of `amdi/`, of one architecture with waves of 64 and one with waves of 32: the others of
+The same operations in the interpreter of `lab/amd`, of one architecture with waves of 64 and one with waves of 32: the others of
 each kind have nearly the same code. *lanes*: instructions of vectors by all lanes that run them. *vector*, *scalar*:
 instructions that a wave issues, of vectors and for the whole wave at once (waits, branches and hints with the latter), for
 each 1,000 rows. *asked*: as above, scalar loads with it.

@@ -2,8 +2,8 @@
 packages in requirements.txt, LLVM 22, and the interpreter's example program (`BOWSTRING_AMDI` names it,
 unless it is the debug build's):
 
-    cargo build -p bowstring-amdi --example amdi
-    python -m unittest discover -s amdi/authority
+    cargo build --example amdi
+    python -m unittest discover -s lab/amd/authority
 
 `BOWSTRING_AMD_CASES` sets the number of waves of random and extreme operands for each shape of an
 instruction (default 4: in four consecutive waves all, some, one and no lanes run). `BOWSTRING_AMD_SEED`

@@ -10,7 +10,7 @@ import sys
 import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
-ROOT = HERE.parent.parent
+ROOT = HERE.parent.parent.parent
 
 # Each shipped architecture: the family in the independent decoder (if it has one), LLVM's name, and the
 # lanes.
@@ -25,7 +25,7 @@ TARGETS = {
 
 
 def interpreter():
-    """The interpreter's example program, built by `cargo build -p bowstring-amdi --example amdi`."""
+    """The interpreter's example program, built by `cargo build --example amdi`."""
     named = os.environ.get("BOWSTRING_AMDI")
     return named or str(ROOT / "target" / "debug" / "examples" / "amdi")
 

@@ -1,5 +1,5 @@
 //! `libamdhip64`'s functions. An image is a code object. Its metadata says how its kernels' arguments are
-//! laid out and how wide their waves are; the interpreter of `amdi/` runs its instructions.
+//! laid out and how wide their waves are; the interpreter of `lab/amd` runs its instructions.
 //!
 //! `BOWSTRING_AMD=1` in the environment changes nothing. With any other number, waves and lanes run in an
 //! order drawn from it, and unordered accesses to the same memory are errors.
