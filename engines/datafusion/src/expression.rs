@@ -3,7 +3,7 @@
 //!
 //! | difference of meaning | treatment |
 //! | --- | --- |
-//! | `-0.0` and `0.0` are equal in SQL, NaNs are told apart by their bits | our total order, with both zeros mapped to one (`floats.rs`) |
+//! | `-0.0` equals `0.0` in SQL; bits tell NaNs apart | our total order, zeros as one (`comparison.rs`) |
 //! | integers wrap | an option of ours |
 //! | a NaN that arithmetic makes has the processor's sign in DataFusion, and one sign in ours | never compared, ordered or returned |
 //! | `and`, `or` and `case` may skip rows on their right, but ours compute all | the right side must not be able to fail |
@@ -25,7 +25,7 @@ use std::sync::Arc;
 
 use crate::inputs::Inputs;
 use crate::types::our_type;
-use crate::{casts, floats, literal};
+use crate::{casts, comparison, literal};
 
 /// The options under which our expressions mean the same as DataFusion's.
 pub(crate) fn options() -> Options {
@@ -158,29 +158,14 @@ fn binary_node(whole: &Arc<dyn PhysicalExpr>, binary: &BinaryExpr, inputs: &mut 
                 return None;
             }
             let compared = if of.is_floating() {
-                floats::compare(op, &of, (&a.expr, scalar(left)), (&b.expr, scalar(right)))?
+                comparison::compare_floats(op, &of, (&a.expr, scalar(left)), (&b.expr, scalar(right)))?
             } else {
-                compare(op, a.expr.clone(), b.expr.clone())?
+                comparison::compare(op, a.expr.clone(), b.expr.clone())?
             };
             let made = Made::truth(compared, &[&a, &b])?;
             Some(Made { extra_pass: made.extra_pass || is_text(value_type(&of)), ..made })
         }
     }
-}
-
-/// The comparison for a DataFusion operator; `None` for other operators.
-pub(crate) fn compare(op: Operator, a: Expr, b: Expr) -> Option<Expr> {
-    Some(match op {
-        Operator::Eq => a.eq(b),
-        Operator::NotEq => a.neq(b),
-        Operator::Lt => a.lt(b),
-        Operator::LtEq => a.lt_eq(b),
-        Operator::Gt => a.gt(b),
-        Operator::GtEq => a.gt_eq(b),
-        Operator::IsDistinctFrom => a.distinct(b),
-        Operator::IsNotDistinctFrom => a.not_distinct(b),
-        _ => return None,
-    })
 }
 
 fn arithmetic(

@@ -1,18 +1,32 @@
-//! Compares floats as DataFusion does: `-0.0` equals `0.0`, and all other values follow the total order,
-//! which tells NaNs apart by their bits. Our comparison follows the total order alone, so these expressions
-//! first map both zeros to one.
+//! Translates comparisons. Floats compare as in DataFusion: `-0.0` equals `0.0`, and all other values
+//! follow the total order, which tells NaNs apart by their bits. Our comparison follows the total order
+//! alone, so the expressions for floats first map both zeros to one.
 
 use bowstring::expr::{Expr, Literal, if_else, lit};
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::Operator;
 
-use crate::expression::compare as compare_as_is;
 use crate::literal::float;
 use crate::types::our_type;
 
+/// The comparison for a DataFusion operator; `None` for other operators.
+pub(crate) fn compare(op: Operator, a: Expr, b: Expr) -> Option<Expr> {
+    Some(match op {
+        Operator::Eq => a.eq(b),
+        Operator::NotEq => a.neq(b),
+        Operator::Lt => a.lt(b),
+        Operator::LtEq => a.lt_eq(b),
+        Operator::Gt => a.gt(b),
+        Operator::GtEq => a.gt_eq(b),
+        Operator::IsDistinctFrom => a.distinct(b),
+        Operator::IsNotDistinctFrom => a.not_distinct(b),
+        _ => return None,
+    })
+}
+
 /// Compares two floats of a type; each operand comes with its value if it is a literal.
-pub(crate) fn compare(
+pub(crate) fn compare_floats(
     op: Operator,
     of: &DataType,
     (a, left): (&Expr, Option<&ScalarValue>),
@@ -22,10 +36,10 @@ pub(crate) fn compare(
     let (low, high) = zeros(of)?;
     match (zero(left), zero(right)) {
         // A literal other than zero needs no mapping of zeros.
-        (Some(false), _) | (_, Some(false)) => compare_as_is(op, a.clone(), b.clone()),
+        (Some(false), _) | (_, Some(false)) => compare(op, a.clone(), b.clone()),
         (None, Some(true)) => with_zero(op, a, low, high),
         (Some(true), None) => with_zero(turned(op)?, b, low, high),
-        _ => compare_as_is(op, one_zero(a, &low, &high), one_zero(b, &low, &high)),
+        _ => compare(op, one_zero(a, &low, &high), one_zero(b, &low, &high)),
     }
 }
 
@@ -39,7 +53,7 @@ fn with_zero(op: Operator, x: &Expr, low: Literal, high: Literal) -> Option<Expr
         Operator::LtEq => x.lt_eq(high),
         Operator::Gt => x.gt(high),
         Operator::GtEq => x.gt_eq(low),
-        _ => return compare_as_is(op, one_zero(&x, &low, &high), lit(high)),
+        _ => return compare(op, one_zero(&x, &low, &high), lit(high)),
     })
 }
 
