@@ -1,26 +1,16 @@
 #!/usr/bin/env python3
-"""Draws the plots of reports again from the figures in them, with three digits: `benches/redraw.py
+"""Draws the picture of a report again from the figures in it, with three digits: `benches/redraw.py
 benches/results/cpu-2-cores.md`. For pages that were written without matplotlib, and after a change to
-the style of plots. A page of a CPU also gets a plot of several works side by side,
-`<page>-overview.svg`, which the README shows."""
+the style."""
 
 import re
 import sys
 from pathlib import Path
 
-from plot import bar_plot
-from report import DEVICES, Bench, Copies, draw
+from report import DEVICES, Bench, Copies, picture
 
 UNITS = {"s": 1, "ms": 1e3, "µs": 1e6, "ns": 1e9}
 POWERS = {"": 0, "Ki": 10, "Mi": 20, "Gi": 30}
-WORKS = {
-    "filter/cpu/int32/16777216/50%-uniform/no-nulls/1": "filter Int32,\nhalf of the rows",
-    "filter/cpu/int32/16777216/1%-uniform/no-nulls/1": "filter Int32,\n1 % of the rows",
-    "filter/cpu/utf8/16777216/50%-uniform/no-nulls/1": "filter Utf8,\nhalf of the rows",
-    "take/cpu/int32/16777216/random/no-nulls/1": "take Int32\nat random",
-    "cast/cpu/int64-int32/16777216/all-safe/no-nulls/1": "cast Int64 to\nInt32, checked",
-    "cast/cpu/float64-int32/16777216/all-safe/10%-null/1": "cast Float64 to\nInt32 with nulls",
-}
 
 
 def seconds(shown):
@@ -68,33 +58,13 @@ def read(page):
     return benches, copies
 
 
-def overview(benches, title):
-    """Several works side by side, if the page has all of them."""
-    if not WORKS.keys() <= benches.keys():
-        return None
-    works = []
-    for name, label in WORKS.items():
-        times = benches[name].seconds
-        works.append((label, {who.partition(" (")[0]: time / times["bowstring"] for who, time in times.items()}))
-    return bar_plot(title, "time, as a multiple of bowstring's; shorter is better", works)
-
-
 def main():
     for path in map(Path, sys.argv[1:]):
-        page = path.read_text()
-        benches, copies = read(page)
-        measured = [bench for bench in benches.values() if bench.operation != "copy"]
-        if not measured:
+        benches, _ = read(path.read_text())
+        if not benches:
             sys.exit(f"{path}: no figures")
-        for _, name, svg in draw(measured, copies, path.stem):
-            # A page links to its plots: none is added, and none left out.
-            if f"({name})" not in page:
-                sys.exit(f"{path} does not link to {name}")
-            (path.parent / name).write_text(svg)
-        cpu = re.search(r"^- CPU: (.+?),", page, re.M)
-        drawn = overview(benches, f"16.8 million rows on {cpu[1]}" if cpu else "16.8 million rows")
-        if drawn:
-            (path.parent / f"{path.stem}-overview.svg").write_text(drawn)
+        if not picture(benches, path):
+            sys.exit("drawing needs matplotlib: benches/requirements.txt")
 
 
 if __name__ == "__main__":

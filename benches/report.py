@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Makes tables and plots from the results of the benches: benches/results/<machine>.md and SVGs beside it. A
-later run on the same machine replaces them.
+"""Makes tables from the results of the benches: benches/results/<machine>.md, and a picture of several works beside
+it. A later run on the same machine replaces them. Plots of the rates go to a folder outside the tree.
 
     cargo bench && python3 benches/report.py
 
@@ -10,7 +10,7 @@ moves and the available devices), and every other `*.jsonl` in it, the output of
     {"id": "filter/cpu/int32/16777216/50%-uniform/no-nulls/1", "who": "polars", "seconds": 0.00471}
 
 Each rate is compared with the copy of the nearest size in the same run, each time with the fastest peer's.
-Plots need matplotlib (`requirements.txt`); without it `redraw.py` has to draw them, and the page says so.
+Pictures need matplotlib (`requirements.txt`); without it `redraw.py` has to draw the page's, and the page says so.
 """
 
 import argparse
@@ -27,7 +27,7 @@ from pathlib import Path
 from targets import reached
 
 try:
-    from plot import line_plot
+    from plot import bar_plot, line_plot
 except ModuleNotFoundError as missing:
     if missing.name != "matplotlib":
         raise
@@ -36,10 +36,21 @@ except ModuleNotFoundError as missing:
         """A machine with a GPU need not have matplotlib: `redraw.py` draws from the page, elsewhere."""
         return None
 
+    bar_plot = line_plot
+
 
 ROOT = Path(__file__).resolve().parent.parent
 OPERATIONS = ["filter", "coalesce", "take", "cast", "null_count", "is_null"]
 DEVICES = {"cpu": "CPU", "cuda": "CUDA", "rocm": "ROCm"}
+# The works in the picture of a page.
+WORKS = {
+    "filter/cpu/int32/16777216/50%-uniform/no-nulls/1": "filter Int32,\nhalf of the rows",
+    "filter/cpu/int32/16777216/1%-uniform/no-nulls/1": "filter Int32,\n1 % of the rows",
+    "filter/cpu/utf8/16777216/50%-uniform/no-nulls/1": "filter Utf8,\nhalf of the rows",
+    "take/cpu/int32/16777216/random/no-nulls/1": "take Int32\nat random",
+    "cast/cpu/int64-int32/16777216/all-safe/no-nulls/1": "cast Int64 to\nInt32, checked",
+    "cast/cpu/float64-int32/16777216/all-safe/10%-null/1": "cast Float64 to\nInt32 with nulls",
+}
 
 
 class Bench:
@@ -247,10 +258,33 @@ def kept_plots(benches, copies):
         yield name, line_plot(title, "rows kept, %", "GB/s that memory must move", labels, series)
 
 
-def draw(benches, copies, name):
-    """Every plot of a report of that name: its title, its file, its contents (None without matplotlib)."""
+def draw(benches, copies, folder):
+    """Writes every plot of rates into a folder, in the place of those of an earlier run."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for old in folder.glob("*.svg"):
+        old.unlink()
     for plot, svg in [*kept_plots(benches, copies), *row_plots(benches, copies)]:
-        yield plot, re.sub("-+", "-", re.sub(r"[^A-Za-z0-9_.-]", "", f"{name}-{plot}")) + ".svg", svg
+        if svg:
+            name = re.sub("-+", "-", re.sub(r"[^A-Za-z0-9_.-]", "", plot))
+            (folder / f"{name}.svg").write_text(svg)
+
+
+def picture(benches, path):
+    """Draws the picture of a page, if the page links to one, and whether it could. A machine without matplotlib
+    cannot."""
+    page, file = path.read_text(), f"{path.stem}-overview.svg"
+    if f"({file})" not in page:
+        return True
+    cpu = re.search(r"^- CPU: (.+?),", page, re.M)
+    title = f"16.8 million rows on {cpu[1]}" if cpu else "16.8 million rows"
+    works = []
+    for name, label in WORKS.items():
+        times = benches[name].seconds
+        works.append((label, {who.partition(" (")[0]: time / times["bowstring"] for who, time in times.items()}))
+    svg = bar_plot(title, "time, as a multiple of bowstring's; shorter is better", works)
+    if svg:
+        (path.parent / file).write_text(svg)
+    return svg is not None
 
 
 def said(*command):
@@ -296,7 +330,7 @@ def commit():
 
 
 def write(benches, devices, absent, out, date, name, notes):
-    """Writes the report and its plots; returns the report's path."""
+    """Writes the report and its picture; returns the report's path."""
     copies = Copies(benches)
     measured = [bench for bench in benches.values() if bench.operation != "copy" and bench.ours()]
     page = [f"# Benches, {date}, {name}", ""]
@@ -304,8 +338,10 @@ def write(benches, devices, absent, out, date, name, notes):
     page += [f"- commit {commit()}", *(f"- {note}" for note in notes), ""]
     page += ["Medians. GB/s are bytes read and written by the model in `benches/support/model.rs`; \"of copy\" is that rate"]
     page += ["over what a copy of about as many bytes reaches in the same run. Where few rows are kept, more than that is no"]
-    page += ["wonder: the next column, as the plots, counts the sectors (32 bytes on a GPU, lines of 64 on a CPU) that hold"]
-    page += ["a wanted row. Written by `benches/report.py`.", ""]
+    page += ["wonder: the next column counts the sectors (32 bytes on a GPU, lines of 64 on a CPU) that hold a wanted row."]
+    page += ["Written by `benches/report.py`.", ""]
+    if all(work in benches and benches[work].ours() for work in WORKS):
+        page += [f"![Times of several works, as multiples of bowstring's]({name}-overview.svg)", ""]
     ratios = [(bench.best_peer()[1], bench) for bench in measured if bench.best_peer()]
     if ratios:
         slower = sorted(((ratio, bench) for ratio, bench in ratios if ratio < 1), key=lambda one: one[0])
@@ -319,26 +355,16 @@ def write(benches, devices, absent, out, date, name, notes):
         if any(bench.device == device for bench in measured):
             page += [f"## Targets on {DEVICES[device]}", ""]
             page += [*reached(measured, copies, device), ""]
-    for kind in ["kept", "rows"]:
-        for old in out.glob(f"{name}-{kind}-*.svg"):
-            old.unlink()
-    plots = list(draw(measured, copies, name))
-    for _, file, svg in plots:
-        if svg:
-            (out / file).write_text(svg)
-    if any(svg is None for _, _, svg in plots):
-        page += ["Plots are not drawn yet, for want of matplotlib: `benches/redraw.py` draws them from this page.", ""]
     for device in DEVICES:
         for operation in OPERATIONS:
             group = [bench for bench in measured if (bench.operation, bench.device) == (operation, device)]
             if group:
-                page += [f"## {operation} on {DEVICES[device]}", ""]
-                for plot, file, _ in plots:
-                    if plot.split("-")[1:3] == [operation, device]:
-                        page += [f"![{plot}]({file})", ""]
-                page += [*table(group, copies), ""]
+                page += [f"## {operation} on {DEVICES[device]}", "", *table(group, copies), ""]
     path = out / f"{name}.md"
     path.write_text("\n".join(page))
+    if not picture(benches, path):
+        page += ["The picture is not drawn yet, for want of matplotlib: `benches/redraw.py` draws it from this page.", ""]
+        path.write_text("\n".join(page))
     return path
 
 
@@ -348,6 +374,7 @@ def main(arguments=None):
     home = os.environ.get("CRITERION_HOME", target / "criterion")
     parser.add_argument("--criterion", type=Path, default=home, help="criterion's folder")
     parser.add_argument("--out", type=Path, default=ROOT / "benches" / "results")
+    parser.add_argument("--plots", type=Path, default=target / "plots", help="the folder for plots of the rates")
     parser.add_argument("--machine", help="a short name for the file; by default the GPU, or the cores of the CPU")
     parser.add_argument("--date", default=datetime.date.today().isoformat())
     parser.add_argument("--hours", type=float, default=24, help="leave out what is so much older than the last figure")
@@ -361,6 +388,7 @@ def main(arguments=None):
     name = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
     options.out.mkdir(parents=True, exist_ok=True)
     print(write(benches, devices, absent, options.out, options.date, name, options.note))
+    draw([bench for bench in benches.values() if bench.operation != "copy" and bench.ours()], Copies(benches), options.plots)
 
 
 if __name__ == "__main__":

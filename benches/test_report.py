@@ -32,7 +32,7 @@ class Report(unittest.TestCase):
         temporary = tempfile.TemporaryDirectory()
         self.addCleanup(temporary.cleanup)
         self.folder = Path(temporary.name) / "criterion"
-        self.out = Path(temporary.name) / "out"
+        self.out, self.plots = Path(temporary.name) / "out", Path(temporary.name) / "plots"
         figure(self.folder, "copy/cpu/bytes/1000000/-/-/1", "one-thread", 0.0002, 2_000_000)
         figure(self.folder, "copy/cpu/bytes/1000000/-/-/1", "all-threads", 0.0001, 2_000_000)
         for percent, seconds in [(1, 0.001), (50, 0.0004), (99, 0.0005)]:
@@ -50,7 +50,8 @@ class Report(unittest.TestCase):
             notes.writelines(json.dumps(one) + "\n" for one in what)
 
     def report(self, *more):
-        arguments = ["--criterion", str(self.folder), "--out", str(self.out), "--date", "2000-01-01"]
+        arguments = ["--criterion", str(self.folder), "--out", str(self.out), "--plots", str(self.plots)]
+        arguments += ["--date", "2000-01-01"]
         with contextlib.redirect_stdout(io.StringIO()):
             report.main([*arguments, "--machine", "A test", *more])
         return (self.out / "a-test.md").read_text()
@@ -72,12 +73,14 @@ class Report(unittest.TestCase):
         self.assertIn("- nothing else ran", page)
 
     def test_a_report_replaces_the_one_before(self):
-        self.out.mkdir(parents=True, exist_ok=True)
-        for name in ["a-test-kept-old.svg", "a-test-rows-old.svg", "another-rows-old.svg", "a-test.md"]:
-            (self.out / name).write_text("old")
+        self.out.mkdir()
+        self.plots.mkdir()
+        for path in [self.out / "a-test.md", self.out / "another.md", self.plots / "kept-old.svg"]:
+            path.write_text("old")
         page = self.report()
         self.assertIn("# Benches, 2000-01-01, a-test", page)
-        self.assertEqual([path.name for path in self.out.iterdir() if path.read_text() == "old"], ["another-rows-old.svg"])
+        old = [path.name for folder in (self.out, self.plots) for path in folder.iterdir() if path.read_text() == "old"]
+        self.assertEqual(old, ["another.md"])
 
     def test_a_gpu_has_time_on_the_wall_and_sectors(self):
         gpu = "filter/cuda/int32/1048576/1%-uniform/no-nulls/1"
@@ -108,43 +111,63 @@ class Report(unittest.TestCase):
         row = self.row(self.report(), "filter 10 columns of 8,192 rows, wall")
         self.assertEqual(row[1:], ["60 µs", "40 µs", "-", "-", "met"])
 
-    def test_plots_are_drawings_with_named_axes(self):
+    def works(self):
+        """Figures for each work in the picture of a page."""
+        for at, work in enumerate(report.WORKS):
+            figure(self.folder, work, "bowstring", 0.01, 4_000_000)
+            figure(self.folder, work, "arrow-rs (one thread)", 0.02 + at / 100, 4_000_000)
+
+    def words(self, plot):
+        return [text.text for text in ElementTree.parse(plot).iter("{http://www.w3.org/2000/svg}text")]
+
+    def test_plots_are_drawings_with_named_axes_outside_the_tree(self):
         page = self.report()
-        plots = sorted(self.out.glob("*.svg"))
+        self.assertNotIn(".svg", page)
+        self.assertEqual([path.name for path in self.out.iterdir()], ["a-test.md"])
+        plots = sorted(self.plots.glob("*.svg"))
         self.assertEqual(len(plots), 2)
         for plot in plots:
-            self.assertIn(plot.name, page)
-            words = [text.text for text in ElementTree.parse(plot).iter("{http://www.w3.org/2000/svg}text")]
             for word in ["GB/s that memory must move", "bowstring", "arrow-rs", "copy"]:
-                self.assertIn(word, words)
+                self.assertIn(word, self.words(plot))
 
-    def test_plots_are_drawn_again_from_the_page(self):
+    def test_a_page_has_one_picture(self):
+        self.works()
+        page = self.report()
+        self.assertEqual(re.findall(r"\(([\w-]+\.svg)\)", page), ["a-test-overview.svg"])
+        [drawn] = self.out.glob("*.svg")
+        for word in ["bowstring", "arrow-rs", " 1.0", " 7.0", "take Int32"]:
+            self.assertIn(word, self.words(drawn))
+
+    def test_the_picture_is_drawn_again_from_the_page(self):
+        self.works()
         self.say({"id": KEPT, "bytes": 4_000_000, "sectors": 3_000_000})
         benches, copies = redraw.read(self.report())
         self.assertEqual(round(copies.near("cpu", 4_000_000) / 1e9, 3), 20)
         kept = benches[KEPT]
         self.assertEqual((kept.seconds, round(kept.bytes), round(kept.sectors)), ({"bowstring": 4e-4, "arrow-rs": 8e-4}, 4_000_000, 3_040_000))
-        drawn = {path.name for path in self.out.glob("*.svg")}
-        for name in drawn:
-            (self.out / name).unlink()
+        drawn = self.out / "a-test-overview.svg"
+        before = drawn.read_text()
+        drawn.unlink()
         with mock.patch("sys.argv", ["redraw.py", str(self.out / "a-test.md")]):
             redraw.main()
-        self.assertEqual({path.name for path in self.out.glob("*.svg")}, drawn)
+        self.assertEqual(drawn.read_text(), before)
 
     def test_the_readmes_figures_are_the_pages(self):
         readme = (report.ROOT / "README.md").read_text()
         [path] = re.findall(r"\((benches/results/[\w-]+)-overview\.svg\)", readme)
         benches, _ = redraw.read((report.ROOT / f"{path}.md").read_text())
-        for name, label in redraw.WORKS.items():
+        for name, label in report.WORKS.items():
             ours, *peers = map(float, self.row(readme, label.replace("\n", " "))[1:])
             known = {who.partition(" (")[0]: seconds * 1e3 for who, seconds in benches[name].seconds.items()}
             for said, who in zip([ours, *peers], ["bowstring", "arrow-rs", "polars", "pyarrow"], strict=True):
                 self.assertAlmostEqual(said / known[who], 1, delta=0.05, msg=f"{label}, {who}")
 
-    def test_a_page_without_plots_says_so(self):
-        with mock.patch.object(report, "line_plot", lambda *_what, **_how: None):
+    def test_a_page_without_its_picture_says_so(self):
+        self.works()
+        none = lambda *_what, **_how: None
+        with mock.patch.object(report, "line_plot", none), mock.patch.object(report, "bar_plot", none):
             page = self.report()
-        self.assertIn("Plots are not drawn yet", page)
+        self.assertIn("The picture is not drawn yet", page)
         self.assertEqual(list(self.out.glob("*.svg")), [])
 
     def test_figures_of_another_day_are_left_out(self):

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The pictures of the pages, as SVG: `docs/pictures.py` writes them, `--check` says whether they are what this makes.
+"""The pictures of the pages, one a page at most, as SVG: `docs/pictures.py` writes them, `--check` says whether they are what this makes.
 
 A picture brings its own colours for light and for dark, and its own ground, so that it can be read wherever it stands."""
 
@@ -150,48 +150,15 @@ def filtered():
     return p
 
 
-def wave():
-    """What a wave is."""
-    values = [3, 9, 6, 1, 7, 5, 8, 2, 4, 9, 9, 0, 6, 3, 7, 1, 5, 8, 6, 2, 9, 4, 7, 0, 3, 6, 1, 8, 5, 7, 2, 9]
-    p = Picture(940, 380, "A wave: 32 lanes do one instruction, and a ballot makes one word of their answers")
-    cell, left = 25, 118
-    chosen = 14
-    p.text(108, 54, "lane", "soft", anchor="end")
-    p.text(108, 92, "its row", "soft", anchor="end")
-    p.text(108, 166, "row > 5", "soft", anchor="end")
-    p.text(108, 248, "ballot", "soft", anchor="end")
-    for lane, value in enumerate(values):
-        x, on = left + lane * cell, value > 5
-        if lane % 8 == 0 or lane == 31:
-            p.text(x + cell / 2 - 1, 54, str(lane), "soft", 12)
-        p.box(x, 72, cell - 2, 30, "hostfill", "host", 3)
-        p.text(x + cell / 2 - 1, 92, str(value), mono=True)
-        p.arrow([(x + cell / 2 - 1, 104), (x + cell / 2 - 1, 144)])
-        p.box(x, 146, cell - 2, 30, "ownfill" if on else "lane", "own" if on else "line", 3)
-        p.text(x + cell / 2 - 1, 166, "✓" if on else "·", "ink" if on else "soft")
-    p.text(left + 16 * cell, 30, "one instruction at a time, for 32 rows at once", "soft", 12)
-    p.box(left - 4, 228, 32 * cell + 6, 30, "ground", "own", 4)
-    for lane, value in enumerate(values):
-        p.text(left + lane * cell + cell / 2 - 1, 248, "1" if value > 5 else "0", "own" if value > 5 else "soft", 15, bold=value > 5, mono=True)
-    p.arrow([(left + 8 * cell, 180), (left + 8 * cell, 224)], "own")
-    p.text(left + 8 * cell + 12, 207, "all answers, in one word of 32 bits: a piece of a mask as Arrow has it", "soft", 12, "start")
-    below = sum(value > 5 for value in values[:chosen])
-    p.box(left - 1, 264, chosen * cell - 2, 6, "own", "own", 3)
-    p.arrow([(left + chosen * cell / 2, 274), (left + chosen * cell / 2, 296)], "own")
-    p.labelled(left - 4, 298, 600, 34, [f"lane {chosen} counts the ones below its own: its row is kept at place {below}"], "own")
-    p.text(left + 16 * cell, 362, "a wave has 32 lanes on NVIDIA's GPUs and AMD's RDNA, 64 on AMD's CDNA", "soft", 12)
-    return p
-
-
 def main():
     check = "--check" in sys.argv[1:]
     PICTURES.mkdir(exist_ok=True)
-    for name, picture in {"way": way(), "filter": filtered(), "wave": wave()}.items():
+    for name, picture in {"way": way(), "filter": filtered()}.items():
         path = PICTURES / f"{name}.svg"
         if not check:
             path.write_text(picture.svg())
         elif not path.exists() or path.read_text() != picture.svg():
-            sys.exit(f"{path.name} is stale: docs/pictures.py")
+            sys.exit(f"{path.name} is stale: tools/bless pictures")
 
 
 if __name__ == "__main__":

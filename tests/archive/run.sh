@@ -50,7 +50,7 @@ peers() {
     if [ "${PEERS_CPU-1}" = 0 ]; then :
     elif has polars && has pyarrow; then peer cpu python3 benches/peers/cpu.py "$@"; else echo "not run: polars, pyarrow"; fi
 }
-report() { python3 benches/report.py --criterion "$CRITERION_HOME" --out results; }
+report() { python3 benches/report.py --criterion "$CRITERION_HOME" --out results --plots results/plots; }
 
 case $1 in
 --bench)
