@@ -732,64 +732,6 @@ BowstringStatus bowstring_cast_batch(const struct BowstringBatch *batch,
                                      const struct BowstringStream *stream,
                                      struct BowstringBatch **out);
 
-// Writes to `out`, for each column, the number of rows that are null by its validity bitmap. `out` must have
-// room for `columns` numbers, and `columns` must be the number of columns of the batch. On a GPU this
-// synchronises once for all columns, or not at all if all counts are known.
-//
-// Handles must be NULL or live, `out` NULL or writable for `columns` numbers.
-BowstringStatus bowstring_null_count_batch(const struct BowstringBatch *batch,
-                                           const struct BowstringStream *stream,
-                                           uint64_t columns,
-                                           uint64_t *out);
-
-// Returns the number of rows that are null by the validity bitmap. On a GPU this synchronises once, unless
-// the count is known.
-//
-// Handles must be NULL or live, `out` NULL or writable.
-BowstringStatus bowstring_null_count(const struct BowstringArray *values,
-                                     const struct BowstringStream *stream,
-                                     uint64_t *out);
-
-// Returns the number of rows that are null by their value: dictionaries, runs and unions are looked through.
-// On a GPU this synchronises once, unless the count is known.
-//
-// Handles must be NULL or live, `out` NULL or writable.
-BowstringStatus bowstring_logical_null_count(const struct BowstringArray *values,
-                                             const struct BowstringStream *stream,
-                                             uint64_t *out);
-
-// Returns an array of booleans without nulls: whether each row is null. Does not synchronise.
-//
-// Handles must be NULL or live, `out` NULL or writable.
-BowstringStatus bowstring_is_null(const struct BowstringArray *values,
-                                  const struct BowstringStream *stream,
-                                  struct BowstringArray **out);
-
-// Returns an array of booleans without nulls: whether each row is valid. Does not synchronise.
-//
-// Handles must be NULL or live, `out` NULL or writable.
-BowstringStatus bowstring_is_not_null(const struct BowstringArray *values,
-                                      const struct BowstringStream *stream,
-                                      struct BowstringArray **out);
-
-// Replaces the nulls in `values` by the only row of `scalar`. `scalar` must have the type of `values` and be
-// in memory that the host can read. If its row is null, the values stay as they are. Does not synchronise if
-// the type is Boolean or has a fixed width of 1, 2, 4, 8, 16 or 32 bytes. Other types synchronise once for
-// each level of text, lists or runs, and as `bowstring_take` does.
-//
-// Handles must be NULL or live, `out` NULL or writable.
-BowstringStatus bowstring_fill_null(const struct BowstringArray *values,
-                                    const struct BowstringArray *scalar,
-                                    const struct BowstringStream *stream,
-                                    struct BowstringArray **out);
-
-// Returns the rows that are not null. On a GPU this synchronises once, like every filter.
-//
-// Handles must be NULL or live, `out` NULL or writable.
-BowstringStatus bowstring_drop_nulls(const struct BowstringArray *values,
-                                     const struct BowstringStream *stream,
-                                     struct BowstringArray **out);
-
 // Opens a device by its `ArrowDeviceType` and number. The CPU (`ARROW_DEVICE_CPU`, any number) is always
 // present. So is the emulator (`ARROW_DEVICE_EXT_DEV`), which runs the GPU kernels in host memory, slowly. A
 // device may be opened several times. Does not synchronise.
@@ -1062,6 +1004,64 @@ BowstringStatus bowstring_batches_aggregate(const struct BowstringBatches *batch
                                             const struct BowstringExprOptions *options,
                                             const struct BowstringStream *stream,
                                             struct BowstringBatch **out);
+
+// Writes to `out`, for each column, the number of rows that are null by its validity bitmap. `out` must have
+// room for `columns` numbers, and `columns` must be the number of columns of the batch. On a GPU this
+// synchronises once for all columns, or not at all if all counts are known.
+//
+// Handles must be NULL or live, `out` NULL or writable for `columns` numbers.
+BowstringStatus bowstring_null_count_batch(const struct BowstringBatch *batch,
+                                           const struct BowstringStream *stream,
+                                           uint64_t columns,
+                                           uint64_t *out);
+
+// Returns the number of rows that are null by the validity bitmap. On a GPU this synchronises once, unless
+// the count is known.
+//
+// Handles must be NULL or live, `out` NULL or writable.
+BowstringStatus bowstring_null_count(const struct BowstringArray *values,
+                                     const struct BowstringStream *stream,
+                                     uint64_t *out);
+
+// Returns the number of rows that are null by their value: dictionaries, runs and unions are looked through.
+// On a GPU this synchronises once, unless the count is known.
+//
+// Handles must be NULL or live, `out` NULL or writable.
+BowstringStatus bowstring_logical_null_count(const struct BowstringArray *values,
+                                             const struct BowstringStream *stream,
+                                             uint64_t *out);
+
+// Returns an array of booleans without nulls: whether each row is null. Does not synchronise.
+//
+// Handles must be NULL or live, `out` NULL or writable.
+BowstringStatus bowstring_is_null(const struct BowstringArray *values,
+                                  const struct BowstringStream *stream,
+                                  struct BowstringArray **out);
+
+// Returns an array of booleans without nulls: whether each row is valid. Does not synchronise.
+//
+// Handles must be NULL or live, `out` NULL or writable.
+BowstringStatus bowstring_is_not_null(const struct BowstringArray *values,
+                                      const struct BowstringStream *stream,
+                                      struct BowstringArray **out);
+
+// Replaces the nulls in `values` by the only row of `scalar`. `scalar` must have the type of `values` and be
+// in memory that the host can read. If its row is null, the values stay as they are. Does not synchronise if
+// the type is Boolean or has a fixed width of 1, 2, 4, 8, 16 or 32 bytes. Other types synchronise once for
+// each level of text, lists or runs, and as `bowstring_take` does.
+//
+// Handles must be NULL or live, `out` NULL or writable.
+BowstringStatus bowstring_fill_null(const struct BowstringArray *values,
+                                    const struct BowstringArray *scalar,
+                                    const struct BowstringStream *stream,
+                                    struct BowstringArray **out);
+
+// Returns the rows that are not null. On a GPU this synchronises once, like every filter.
+//
+// Handles must be NULL or live, `out` NULL or writable.
+BowstringStatus bowstring_drop_nulls(const struct BowstringArray *values,
+                                     const struct BowstringStream *stream,
+                                     struct BowstringArray **out);
 
 // Returns the reason of this thread's last failed call, or an empty string if none has failed. The text is
 // valid until the thread's next failing call. Never NULL.

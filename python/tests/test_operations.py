@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import arro3.core
-import nanoarrow as na
 import numpy as np
 import polars as pl
 import pyarrow as pa
@@ -167,57 +165,6 @@ def test_chunks_that_become_one_count_against_the_limit():
     assert len(bs.array(pa.chunked_array([chunk, chunk]))) == 2_000_000
 
 
-STRUCTS = [{"x": 1, "y": "a"}, None, {"x": 3, "y": None}]
-
-
-def structs() -> dict[str, Any]:
-    array = pa.array(STRUCTS)
-    # A frame with one column of structs is a batch of one column, not a batch of the structs' fields.
-    return {
-        "array": array,
-        "chunked": pa.chunked_array([array]),
-        "chunks": pa.chunked_array([array.slice(0, 2), array.slice(2)]),
-        "polars": pl.Series(STRUCTS),
-        "nanoarrow": na.Array(array),
-        "nanoarrow stream": na.ArrayStream(pa.chunked_array([array])),
-        "arro3": arro3.core.Array.from_arrow(array),
-        "arro3 chunked": arro3.core.ChunkedArray.from_arrow(pa.chunked_array([array])),
-        "ours": bs.array(array),
-    }
-
-
-@pytest.mark.parametrize("kind", structs())
-def test_null_rows_of_structs_are_kept(kind: str) -> None:
-    def given() -> Any:
-        return structs()[kind]
-
-    assert bs.null_count(given()) == bs.logical_null_count(given()) == 1
-    assert pa.array(bs.is_null(given())).to_pylist() == [False, True, False]
-    assert pa.array(bs.filter(given(), pa.array([True, True, False]))).to_pylist() == STRUCTS[:2]
-    assert pa.array(bs.take(given(), pa.array([1, 0]))).to_pylist() == [STRUCTS[1], STRUCTS[0]]
-    narrow = pa.struct({"x": pa.int8(), "y": pa.large_string()})
-    assert pa.array(bs.cast(given(), narrow)).equals(pa.array(STRUCTS, narrow))
-    assert pa.array(bs.drop_null(given())).to_pylist() == STRUCTS[::2]
-    # A batch cannot have null rows.
-    with pytest.raises(ValueError, match="1 rows are null"):
-        bs.record_batch(given())
-    if hasattr(given(), "__arrow_c_stream__"):
-        with pytest.raises(ValueError, match="1 rows are null"):
-            list(bs.BatchReader(given()))
-
-
-def test_what_is_a_batch_and_what_an_array() -> None:
-    table, mask = pa.table({"a": [1, 2]}), pa.array([True, False])
-    rows = table.to_batches()[0]
-    tables = [table, rows, table.to_reader(), pl.DataFrame(table), table.to_pandas(), na.ArrayStream(table)]
-    tables += [arro3.core.Table.from_arrow(table), arro3.core.RecordBatch.from_arrow(rows)]
-    for given in tables:
-        assert isinstance(bs.filter(given, mask), bs.RecordBatch), type(given)
-    for given in [na.Array([1, 2], na.int32()), table["a"], pl.Series([1, 2]), np.array([1, 2]), mask]:
-        assert isinstance(bs.filter(given, mask), bs.Array), type(given)
-    assert bs.null_count(na.Array([1, None], na.int32())) == 1
-
-
 def test_nulls_are_not_under_fields_that_have_none(place: str) -> None:
     never = pa.schema([pa.field("a", pa.int64(), nullable=False), pa.field("b", pa.string())])
     rows = pa.record_batch({"a": [1, 300], "b": ["x", None]}, never)
@@ -334,35 +281,6 @@ def test_where_arrow_rs_differs() -> None:
         bs.filter(pa.array([1, 2, 3]), pa.array([True]))
     with pytest.raises(IndexError, match="15"):
         bs.take(pa.nulls(5), pa.array([15]))
-
-
-def test_columns_by_number_and_name() -> None:
-    rows = bs.record_batch(pa.record_batch({"a": [1], "b": ["x"]}))
-    for which in ["b", 1, -1, np.int64(-1)]:
-        assert rows[which].name == rows.column(which).name == "b"
-    for which in [2, -3, 2**70, -(2**70)]:
-        with pytest.raises(IndexError, match=str(which)):
-            rows[which]
-    with pytest.raises(KeyError, match="c"):
-        rows["c"]
-    for which in [None, 1.5, b"a"]:
-        with pytest.raises(TypeError, match="which: a column's name or number"):
-            rows[which]  # type: ignore[index]
-
-
-def test_batches_of_arrays() -> None:
-    rows = bs.RecordBatch.from_arrays({"a": pa.array([1, 2]), "b": np.array([1.5, 2.5])})
-    assert pa.record_batch(rows).to_pydict() == {"a": [1, 2], "b": [1.5, 2.5]}
-    with pytest.raises(ValueError):
-        bs.RecordBatch.from_arrays({"a": pa.array([1]), "b": pa.array([1, 2])})
-
-
-def test_names_and_metadata() -> None:
-    rows = pa.record_batch({"u": ARRAYS["uuid"]})
-    column = bs.record_batch(rows)["u"]
-    assert pa.array(bs.filter(column, pa.array([True] * 16))).type == pa.uuid()
-    # The extension type is dropped with the type that it describes.
-    assert pa.array(bs.is_null(column)).type == pa.bool_()
 
 
 def test_slices(place: str) -> None:

@@ -1,6 +1,8 @@
 //! Tests values at the edges of their types, in programs of both widths, and rows beyond the first part of a
 //! thread.
 
+mod decimals;
+
 use std::sync::Arc;
 
 use arrow_arith::numeric;
@@ -67,77 +69,6 @@ fn unsigned_numbers_from_two_to_the_63_on() {
         for made in four_ways(&target, &more, &[sum(col("a") + 1)], None, &Options::default()) {
             assert!(matches!(made, Err(Error::Invalid { .. })), "{made:?} on {target:?}");
         }
-    }
-}
-
-#[test]
-fn decimals_at_the_ends_of_their_halves() {
-    let (short, most) = (1i128 << 64, 10i128.pow(38) - 1);
-    let values =
-        [5, 5 + short, 5 - short, 1 << 63, (1 << 63) + short, -1, -short, -(1 << 63), most, -most, 0];
-    let pairs = || values.iter().flat_map(|a| values.iter().map(|b| (*a, *b)));
-    let a = decimals(pairs().map(|(a, _)| a), 38, 0);
-    let b = decimals(pairs().map(|(_, b)| b), 38, 0);
-    let literal = |value: i128| Literal::decimal(value, 38, 0);
-    for target in devices() {
-        let rows = batch(&target, &[("a", a.clone()), ("b", b.clone())]);
-        let truths = |expr: Expr| of(&target, &rows, expr, &Options::default()).unwrap().as_boolean().clone();
-        let expected =
-            |is: &dyn Fn(i128, i128) -> bool| BooleanArray::from_iter(pairs().map(|(a, b)| Some(is(a, b))));
-        assert_eq!(truths(col("a").lt(col("b"))), expected(&|a, b| a < b), "{target:?}");
-        assert_eq!(truths(col("a").lt_eq(col("b"))), expected(&|a, b| a <= b), "{target:?}");
-        assert_eq!(truths(col("a").eq(col("b"))), expected(&|a, b| a == b), "{target:?}");
-        // Long enough that the list does not become ranges.
-        let list = [5 + short, -short, (1 << 63) + short, most, 77, 78 + short];
-        let found = truths(col("a").in_list(list.map(literal)));
-        assert_eq!(found, expected(&|a, _| list.contains(&a)), "{target:?}");
-        // The least possible product, and others that overflow.
-        let ends = [
-            (-short, 1 << 63),
-            (short, -(1 << 63)),
-            (short, 1 << 63),
-            (-short, -(1 << 63)),
-            (-short, (1 << 63) + 1),
-        ];
-        let (x, y) = ends.into_iter().unzip::<i128, i128, Vec<_>, Vec<_>>();
-        let (x, y) = (decimals(x, 38, 0), decimals(y, 38, 0));
-        let rows = batch(&target, &[("x", x), ("y", y)]);
-        let null = Options::default().overflow(Overflow::Null);
-        let made = of(&target, &rows, col("x") * col("y"), &null).unwrap();
-        let right = [Some(i128::MIN), Some(i128::MIN), None, None, None];
-        assert_eq!(made.as_primitive::<Decimal128Type>().iter().collect::<Vec<_>>(), right, "{target:?}");
-    }
-}
-
-#[test]
-fn sums_and_means_of_decimals_have_their_values() {
-    let most = 10i128.pow(38) - 1;
-    for target in devices() {
-        let one = |values: &[i128], asked: Aggregation| {
-            let rows = batch(&target, &[("d", decimals(values.iter().copied(), 38, 2))]);
-            let made = aggregate(&rows, &[asked], None, &target.stream).wait()?;
-            let made = RecordBatch::try_from(&made).unwrap();
-            Ok::<_, Error>(made.column(0).as_primitive::<Decimal128Type>().value(0))
-        };
-        assert_eq!(one(&[most - 1, 1], sum(col("d"))), Ok(most), "{target:?}");
-        assert_eq!(one(&[1 - most, -1], sum(col("d"))), Ok(-most), "{target:?}");
-        assert!(one(&[most, 1], sum(col("d"))).is_err(), "{target:?}");
-        assert!(one(&[-most, -1], sum(col("d"))).is_err(), "{target:?}");
-        // The mean has four more digits, truncated.
-        assert_eq!(one(&[100, 200, 200], mean(col("d"))), Ok(1_666_666), "{target:?}");
-        assert_eq!(one(&[-100, -200, -200], mean(col("d"))), Ok(-1_666_666), "{target:?}");
-        for of in [DataType::Decimal32(7, 2), DataType::Decimal64(12, 2)] {
-            let asked = [mean(col("d").cast(of.clone())), sum(col("d").cast(of))];
-            assert_eq!(one(&[100, 200, 200], asked[0].clone()), Ok(1_666_666), "{target:?}");
-            assert_eq!(one(&[100, 200, 200], asked[1].clone()), Ok(500), "{target:?}");
-        }
-        // The scale cannot exceed the maximum number of digits.
-        let scaled = decimals([10, 20, 20], 38, 36);
-        let rows = batch(&target, &[("d", scaled)]);
-        let made = aggregate(&rows, &[mean(col("d"))], None, &target.stream).wait().unwrap();
-        let made = RecordBatch::try_from(&made).unwrap();
-        assert_eq!(made.schema().field(0).data_type(), &DataType::Decimal128(38, 38));
-        assert_eq!(made.column(0).as_primitive::<Decimal128Type>().value(0), 1666, "{target:?}");
     }
 }
 

@@ -1,22 +1,21 @@
 """Runs one instruction on a wave, by the independent decoder's fields and AMD's pseudo-code.
 
-The pseudo-code describes operations on `S0`, `D0`, `VCC` and so on. The documents' chapters on encodings,
-and this file, define their registers and modifiers. `exceptions.py` lists every text that is not used
-literally."""
+The pseudo-code describes operations on `S0`, `D0`, `VCC` and so on. The documents' chapters on encodings, and this file,
+define their registers and modifiers. `exceptions.py` lists every text that is not used literally."""
 
+import functools
 import importlib
 
 import exceptions
 import floats
 from pcode import Program
 from reach import Reaching
-from values import Bits, Unsupported, Value
+from values import FRACTIONS, INVERSE_OF_2_PI, Bits, Unsupported, Value
 
 VCC, EXEC = 106, 126
-FRACTIONS = [0.5, -0.5, 1.0, -1.0, 2.0, -2.0, 4.0, -4.0]
-INVERSE_OF_2_PI = {16: 0x3118, 32: 0x3E22F983, 64: 0x3FC45F306DC9C882}
 
 
+@functools.cache
 def texts(family):
     """All pseudo-code of a family, by the operation's name."""
     module = importlib.import_module(f"tinygrad.runtime.autogen.amd.{family}.str_pcode")
@@ -27,8 +26,7 @@ class Machine(Reaching):
     def __init__(self, family, wave, scalars, vectors, condition, memory):
         self.family, self.wave, self.scalars, self.vectors = family, wave, scalars, vectors
         self.condition, self.memory, self.taken, self.instead = condition, memory, None, None
-        self.texts = texts(family) if family not in CACHE else CACHE[family]
-        CACHE[family] = self.texts
+        self.texts = texts(family)
 
     # Registers.
 
@@ -400,6 +398,3 @@ class Machine(Reaching):
                 results.append((register, lane, names["D0"].number))
         for register, lane, value in results:
             self.vectors[register][lane] = value
-
-
-CACHE = {}

@@ -12,8 +12,8 @@ from tinygrad.renderer.amd import decode_inst
 import exceptions
 import floats
 import shipped
-from machine import EXEC, FRACTIONS, VCC, Machine
-from values import Unsupported
+from machine import EXEC, VCC, Machine
+from values import FRACTIONS, Unsupported
 
 WORDS = [0, 1, 2, 3, 15, 16, 31, 32, 33, 63, 64, 127, 128, 255, 256, 0x7FFF, 0x8000, 0xFFFF, 0x10000, 0x7FFFFFFF, 0x80000000,
          0x80000001, 0xFFFFFFFF, 0xFFFFFFFE, 0xFFFF8000, 0xFF, 0x80, 0x01020304, 0x0C0D0A09, 0x0B08070F]

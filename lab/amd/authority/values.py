@@ -3,6 +3,11 @@ and written in parts, as registers are."""
 
 import floats
 
+# The numbers that an operand of these places stands for, from 240 on; and 1 / (2 pi), by the width of its
+# bits.
+FRACTIONS = [0.5, -0.5, 1.0, -1.0, 2.0, -2.0, 4.0, -4.0]
+INVERSE_OF_2_PI = {16: 0x3118, 32: 0x3E22F983, 64: 0x3FC45F306DC9C882}
+
 
 class Value:
     """Kinds: `u`nsigned, `i` signed, `b`its, `f`loating (its bits), and `p`, a power of two that was not rounded."""

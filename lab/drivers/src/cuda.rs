@@ -8,7 +8,8 @@ use std::sync::{Arc, LazyLock, Mutex};
 use bowstring_ptxi::Launch;
 
 use crate::calls::{call, call_anyway, give, text};
-use crate::machine::{DEVICES, Image, Machine};
+use crate::image::Image;
+use crate::machine::{DEVICES, Machine};
 use crate::memory::{Memory, MemoryKind};
 use crate::streams::{Callback, HostFunction};
 use crate::{Code, Outcome, code, lock, profile};

@@ -14,7 +14,8 @@ use bowstring_images::architecture_of;
 
 use crate::calls::{call, call_anyway, give, text};
 use crate::cuda::exports;
-use crate::machine::{DEVICES, Image, Machine};
+use crate::image::Image;
+use crate::machine::{DEVICES, Machine};
 use crate::memory::{Memory, MemoryKind};
 use crate::streams::{Callback, HostFunction};
 use crate::{Code, Outcome, code, lock, profile};

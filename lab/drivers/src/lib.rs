@@ -24,7 +24,9 @@ mod calls;
 mod capture;
 mod control;
 mod cuda;
+mod faults;
 mod hip;
+mod image;
 mod machine;
 mod memory;
 mod ordered;
@@ -32,6 +34,8 @@ mod profile;
 mod streams;
 #[cfg(test)]
 mod tests;
+
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bowstring_sim::lock;
 
@@ -63,4 +67,10 @@ mod code {
     pub const CAPTURE_INVALIDATED: Code = 901;
     pub const CAPTURE_IMPLICIT: Code = 906;
     pub const UNKNOWN: Code = 999;
+}
+
+/// A number that no other handle has, and that is no default stream's.
+fn handle() -> usize {
+    static NEXT: AtomicUsize = AtomicUsize::new(0x1000);
+    NEXT.fetch_add(1, Ordering::Relaxed)
 }

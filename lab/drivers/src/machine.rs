@@ -2,16 +2,17 @@
 //! stream. Each runtime has one machine; devices are numbers.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex};
 use std::thread::ThreadId;
 use std::time::Duration;
 
 use crate::capture::Captures;
+use crate::faults::Faults;
+use crate::image::{Image, Module};
 use crate::memory::{Memory, MemoryKind, Owner, copy, fill};
 use crate::ordered::Ordered;
 use crate::streams::{Event, Order, Recording, Stream, called_back_by};
-use crate::{Outcome, calls, code, lock};
+use crate::{Outcome, calls, code, handle, lock};
 
 /// The number of devices of each runtime: enough for every test to have its own.
 pub const DEVICES: i32 = 100_000;
@@ -29,20 +30,6 @@ const REGISTERS: i32 = 4;
 /// The flag of an event that keeps no time.
 const UNTIMED: u32 = 2;
 
-/// A loaded image, which can run its entries.
-pub trait Image: Send + Sync {
-    /// The number of argument words of an entry; `None` if the image has no such entry.
-    fn words(&self, entry: &str) -> Option<usize>;
-    /// Runs blocks of an entry.
-    fn run(&self, entry: &str, words: &[u64], blocks: u32, memory: &mut Memory) -> Result<(), String>;
-}
-
-#[derive(Clone)]
-struct Module {
-    device: i32,
-    image: Arc<dyn Image>,
-}
-
 /// The state of one runtime.
 #[derive(Default)]
 pub struct Machine {
@@ -57,38 +44,6 @@ pub struct Machine {
     capacities: Mutex<HashMap<i32, usize>>,
     ordered: Ordered,
     captures: Captures,
-}
-
-/// The faults that `BOWSTRING_STANDIN_FAULT` asks for in a test's process. With `abort`, the first stray
-/// access ends the process, as in ROCm. `abort:NAME` also makes launches of entries whose names begin with
-/// `NAME` stray. `wrong:NAME` makes such launches write one wrong bit.
-#[derive(Clone, Copy)]
-struct Faults {
-    how: &'static str,
-    entry: Option<&'static str>,
-}
-
-impl Faults {
-    fn asked() -> Faults {
-        static ASKED: OnceLock<Faults> = OnceLock::new();
-        *ASKED.get_or_init(|| {
-            let asked: &str = std::env::var("BOWSTRING_STANDIN_FAULT").unwrap_or_default().leak();
-            let (how, entry) = asked.split_once(':').map_or((asked, None), |(how, entry)| (how, Some(entry)));
-            assert!(["", "abort", "wrong"].contains(&how), "BOWSTRING_STANDIN_FAULT={asked}");
-            Faults { how, entry }
-        })
-    }
-
-    /// The fault of an entry's launches; empty if they have none.
-    fn of(self, entry: &str) -> &'static str {
-        if self.entry.is_some_and(|start| entry.starts_with(start)) { self.how } else { "" }
-    }
-}
-
-/// A number that no other handle has, and that is no default stream's.
-fn handle() -> usize {
-    static NEXT: AtomicUsize = AtomicUsize::new(0x1000);
-    NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
 impl Machine {

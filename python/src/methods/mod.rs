@@ -1,6 +1,8 @@
-//! The methods and attributes of arrays and batches in Python.
+//! The methods and attributes of Python's classes.
 //!
 //! They may use all other modules of this crate, so they are separate from the definitions of the classes.
 
 mod array;
 mod batch;
+mod expr;
+mod reader;

@@ -1,6 +1,8 @@
 //! GPUs behind a driver library: the installed ones, and those of the library that stands in for CUDA and
 //! HIP. Each comes with the runtime's plain functions, for tests that act as another library in the process.
 
+mod library;
+
 use std::collections::HashMap;
 use std::ffi::{CString, c_char, c_void};
 use std::fmt;
@@ -16,9 +18,8 @@ use bowstring::ffi::DeviceType;
 use libloading::Library;
 
 use super::witness::witnessed;
+use library::{Code, contexts_of_cuda, devices_of_hip, symbol};
 
-/// The code that a runtime's function returns.
-type Code = i32;
 type Callback = unsafe extern "C" fn(*mut c_void);
 
 /// The runtime's functions that another library needs.
@@ -58,11 +59,6 @@ pub struct Standin {
     faults: unsafe extern "C" fn(u32, i32) -> u64,
 }
 
-fn symbol<F: Copy>(library: &Library, name: &str) -> F {
-    // SAFETY: the tests ask for functions by names that have these types.
-    *unsafe { library.get::<F>(name.as_bytes()) }.unwrap_or_else(|error| panic!("{name}: {error}"))
-}
-
 impl Raw {
     fn load(library: &'static Library, rocm: bool) -> Raw {
         macro_rules! find {
@@ -95,48 +91,6 @@ impl Raw {
             make_current,
         }
     }
-}
-
-type Current = Box<dyn Fn() -> usize + Send + Sync>;
-type MakeCurrent = Box<dyn Fn(Option<i32>) + Send + Sync>;
-
-fn contexts_of_cuda(library: &'static Library) -> (Current, MakeCurrent) {
-    let get: unsafe extern "C" fn(*mut usize) -> Code = symbol(library, "cuCtxGetCurrent");
-    let set: unsafe extern "C" fn(usize) -> Code = symbol(library, "cuCtxSetCurrent");
-    let primary: unsafe extern "C" fn(*mut usize, i32) -> Code = symbol(library, "cuDevicePrimaryCtxRetain");
-    let current = move || {
-        let mut context = 0;
-        // SAFETY: the function writes a handle.
-        assert_eq!(unsafe { get(&mut context) }, 0);
-        context
-    };
-    let make_current = move |device: Option<i32>| {
-        let mut context = 0;
-        // SAFETY: the functions write and take handles.
-        unsafe {
-            if let Some(device) = device {
-                assert_eq!(primary(&mut context, device), 0);
-            }
-            assert_eq!(set(context), 0);
-        }
-    };
-    (Box::new(current), Box::new(make_current))
-}
-
-fn devices_of_hip(library: &'static Library) -> (Current, MakeCurrent) {
-    let get: unsafe extern "C" fn(*mut i32) -> Code = symbol(library, "hipGetDevice");
-    let set: unsafe extern "C" fn(i32) -> Code = symbol(library, "hipSetDevice");
-    let current = move || {
-        let mut device = 0;
-        // SAFETY: the function writes a number.
-        assert_eq!(unsafe { get(&mut device) }, 0);
-        device as usize
-    };
-    let make_current = move |device: Option<i32>| {
-        // SAFETY: the function takes a number.
-        assert_eq!(unsafe { set(device.unwrap_or(0)) }, 0);
-    };
-    (Box::new(current), Box::new(make_current))
 }
 
 /// The library that stands in for CUDA's and HIP's; cargo puts it next to the tests.
