@@ -14,7 +14,7 @@ use crate::cpu::building::Building;
 use crate::cpu::selection::{PARALLEL, Selection};
 use crate::cpu::threads::among_threads;
 use crate::device::HostPool;
-use crate::{Array, Batch, Error, Result, Stream, cpu};
+use crate::{Array, Batch, Error, Pending, Result, Stream, cpu, pass};
 
 /// Combines the results of filters and takes into batches of a given number of rows, in their order. The
 /// batches that a selective filter produces are too small for the operations that follow it.
@@ -170,16 +170,16 @@ impl Coalescer {
         let rows = self.rows;
         let (stream, pieces) = (&self.stream, self.pieces);
         let finished = self.columns.iter_mut().map(|column| match column {
-            Column::Straight(building) => building.finish(rows),
+            Column::Straight(building) => Pending::known(building.finish(rows)),
             Column::Pieces(all) => {
                 all.truncate(pieces);
-                concat(&std::mem::take(all).iter().collect::<Vec<_>>(), stream).wait()
+                concat(&std::mem::take(all).iter().collect::<Vec<_>>(), stream)
             }
         });
         // All columns finish before an error is returned, so that none keeps rows that others have lost.
-        let finished: Vec<Result<Array>> = finished.collect();
+        let finished: Vec<Pending<Array>> = finished.collect();
         (self.rows, self.pieces) = (0, 0);
-        let columns = finished.into_iter().collect::<Result<_>>()?;
+        let columns = pass::block_on(pass::all(finished))?;
         self.completed.push_back(Batch::try_new(self.schema.clone(), columns, rows)?);
         Ok(())
     }

@@ -14,7 +14,7 @@
 //! | operation | waits for a device | copies |
 //! | --- | --- | --- |
 //! | [`filter`] | once per batch, for the number of rows | the kept rows |
-//! | [`take`] | once per batch for strings and lists; separately for run-end encoded arrays and unions | the rows at the indices |
+//! | [`take`] | if lengths or runs depend on the data, or rows of dense unions | the rows at the indices |
 //! | [`cast`] | if lengths, text, runs or dictionaries depend on the data | columns whose bits change |
 //! | [`null_count`], [`logical_null_count`] | once per batch, if a count is not known | nothing |
 //! | [`is_null`], [`is_not_null`] | never | bits; `is_not_null` shares them if possible |

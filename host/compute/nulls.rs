@@ -187,7 +187,7 @@ pub(super) fn valid_rows(operation: &'static str, values: &Array, stream: &Strea
                     let bits = exchange::counted(bits, &[values], reserved)?;
                     Ok(Valid::These(bits_of(&bits)))
                 }
-                _ => Ok(match valid(operation, values, gpu::take_one, stream)? {
+                _ => Ok(match valid(operation, values, stream)? {
                     logical::Valid::All => Valid::All,
                     logical::Valid::None => Valid::None,
                     logical::Valid::These(these) => Valid::There(these),

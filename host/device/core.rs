@@ -27,6 +27,8 @@ pub(crate) struct Core {
     /// Whether memory that consumers have released is kept until their work has passed.
     export_fence: AtomicBool,
     synchronisations: AtomicU64,
+    /// The number of events recorded so far.
+    recordings: AtomicU64,
     wakes: Wakes,
     /// Shown every launch, for diagnosis.
     witness: OnceLock<Arc<dyn Witness>>,
@@ -88,6 +90,7 @@ impl Core {
             released: Mutex::default(),
             export_fence: AtomicBool::new(true),
             synchronisations: AtomicU64::new(0),
+            recordings: AtomicU64::new(0),
             wakes: Wakes::default(),
             witness: OnceLock::new(),
             process: fork::generation(),
@@ -109,6 +112,11 @@ impl Core {
         }
         let before = self.driver.enter().map_err(|failure| error(&self.driver, failure))?;
         Ok(Entered(self, before, PhantomData))
+    }
+
+    /// Returns the number of the next event that is recorded. Numbers begin at 1.
+    pub fn next_recording(&self) -> u64 {
+        self.recordings.fetch_add(1, Ordering::Relaxed) + 1
     }
 
     /// Whether this process was forked after the device was opened. The runtime does not work then, and no

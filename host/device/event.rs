@@ -14,7 +14,7 @@ use super::core::Core;
 use super::handles::{OwnedEvent, OwnedStream};
 use super::lock::lock;
 use super::sync::Mutex;
-use super::sync::atomic::{AtomicBool, Ordering};
+use super::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::array::{Array, Ready};
 use crate::{Error, Result};
 
@@ -33,7 +33,8 @@ struct Inner {
     /// Taken out only in `drop`, which returns it to the core's spare events.
     native: Option<OwnedEvent>,
     stream: u64,
-    recorded: AtomicBool,
+    /// Its number among the device's recorded events; 0 until it is recorded.
+    recorded: AtomicU64,
     passed: AtomicBool,
     state: Mutex<State>,
 }
@@ -55,7 +56,7 @@ impl Event {
             native: Some(core.take_event()?),
             core: core.clone(),
             stream,
-            recorded: AtomicBool::new(false),
+            recorded: AtomicU64::new(0),
             passed: AtomicBool::new(false),
             state: Mutex::default(),
         })))
@@ -107,8 +108,13 @@ impl Event {
             self.fail(failure.clone());
             self.0.passed.store(true, Ordering::Release);
         }
-        self.0.recorded.store(true, Ordering::Release);
+        self.0.recorded.store(self.0.core.next_recording(), Ordering::Release);
         recorded
+    }
+
+    /// Orders the events of a device by when they were recorded.
+    pub fn recording(&self) -> u64 {
+        self.0.recorded.load(Ordering::Acquire)
     }
 
     /// Whether the work has passed, as far as is known without asking the driver.
@@ -121,7 +127,7 @@ impl Event {
         if self.0.passed.load(Ordering::Acquire) {
             return true;
         }
-        if !self.0.recorded.load(Ordering::Acquire) {
+        if self.recording() == 0 {
             return false;
         }
         // If the runtime cannot answer, the event has passed after a wait; see `Driver::synchronise_event`.
@@ -165,7 +171,7 @@ impl Event {
 impl Ready for Event {
     fn is_ready(&self) -> Result<bool> {
         if !self.0.passed.load(Ordering::Acquire) {
-            if !self.0.recorded.load(Ordering::Acquire) || !self.native().query()? {
+            if self.recording() == 0 || !self.native().query()? {
                 return Ok(false);
             }
             self.0.passed.store(true, Ordering::Release);

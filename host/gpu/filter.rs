@@ -3,15 +3,16 @@
 
 use bowstring_kernels::filter_bits::{FILTER_BITS, FilterBits, FilterBitsRow, filter_bits_spans};
 
+use super::draft::Draft;
 use super::filter_values::Values;
 use super::mask::{Mask, Source, Unread};
-use super::parts::{empty_like, part_of};
+use super::parts::empty_like;
 use super::ranges::{Node, Planner, Rows};
 use super::ranges_copy::Found;
 use super::rows::{Children, children_of, fixed_width, has_ranges, rows_of};
 use super::structure::Marked;
 use super::structure::runs::KeptRuns;
-use super::take::take_one;
+use super::take::finished;
 use crate::array::{Array, Bitmap, Buffer, Slot};
 use crate::pass::{Counter, Granted, Pass, Pending, Region, Request, Requests, Table, bits};
 use crate::{Result, Stream};
@@ -226,47 +227,44 @@ impl Started {
 
     /// Builds the filtered columns, each of `rows` rows.
     async fn build(self, mut pass: Pass, mask: &Mask, rows: usize, mut words: &[u64]) -> Result<Filtered> {
-        let columns = self.columns(&mut pass, mask, rows, &mut words).await?;
+        let columns = self.columns(&mut pass, mask, rows, &mut words)?;
+        let columns = finished(&mut pass, columns).await?;
         pass.finish()?;
         Ok(Filtered { columns, rows })
     }
 
     /// As [`Started::build`], but the arrays become parts of what the pass makes. Consumes its own counters
     /// from the front of `words`.
-    async fn columns(
+    fn columns(
         mut self,
         pass: &mut Pass,
         mask: &Mask,
         rows: usize,
         words: &mut &[u64],
-    ) -> Result<Vec<Array>> {
-        let columns = std::mem::take(&mut self.columns);
+    ) -> Result<Vec<Draft>> {
+        let columns = std::mem::take(&mut self.columns).into_iter();
         match rows {
-            0 => columns.iter().map(|column| empty_like(pass, &column.array)).collect(),
-            all if all == mask.rows => Ok(columns.into_iter().map(|column| column.array).collect()),
+            0 => columns.map(|column| empty_like(pass, &column.array).map(Draft::Whole)).collect(),
+            all if all == mask.rows => Ok(columns.map(|column| Draft::Whole(column.array)).collect()),
             _ => {
                 let values = self.values.launch(pass, mask, rows)?;
                 let own = if self.granted.has_counters() { self.granted.counters().bytes() / 8 } else { 0 };
                 let (own, rest) = words.split_at(own);
                 *words = rest;
-                let found = Found { granted: &self.granted, words: own, inside: take_one };
-                let mut built = vec![];
-                for column in columns {
-                    built.push(self.column(pass, found, rows, (&values, words), column).await?);
-                }
-                Ok(built)
+                let found = Found { granted: &self.granted, words: own };
+                columns.map(|column| self.column(pass, found, rows, (&values, words), column)).collect()
             }
         }
     }
 
-    async fn column(
+    fn column(
         &self,
         pass: &mut Pass,
         found: Found<'_>,
         rows: usize,
         (values, others): (&[Region], &mut &[u64]),
         column: Column,
-    ) -> Result<Array> {
+    ) -> Result<Draft> {
         let array = &column.array;
         let mut parts = pass.parts(array.data_type().clone(), rows);
         if let Some(place) = column.validity {
@@ -278,13 +276,10 @@ impl Started {
         let slots = array.layout().slots().count();
         match column.contents {
             Contents::Ranges(node) => {
-                node.build(pass, found, rows, &mut parts).await?;
-                return Array::try_new(parts);
+                let children = node.build(pass, found, rows, &mut parts)?;
+                return Draft::nested(parts, children);
             }
-            Contents::Runs(runs) => {
-                parts.children = Box::pin(runs.build(pass, others)).await?;
-                return Array::try_new(parts);
-            }
+            Contents::Runs(runs) => return Draft::nested(parts, runs.build(pass, others)?),
             Contents::Bits(place) => parts.buffers.push(self.bitmap(place, rows)),
             Contents::Values(first) => {
                 parts.buffers.extend(values[first..][..slots].iter().map(Region::buffer))
@@ -293,18 +288,15 @@ impl Started {
         // The data buffers that views point into are shared, not copied.
         parts.buffers.extend(array.buffers()[slots..].iter().cloned());
         parts.dictionary = array.dictionary().cloned();
-        parts.children = match column.children.is_empty() {
-            true => array.children().to_vec(),
+        let children = match column.children.is_empty() {
+            true => array.children().iter().cloned().map(Draft::Whole).collect(),
             false => {
-                let mut built = vec![];
-                for child in column.children {
-                    let child = self.column(pass, found, rows, (values, others), child);
-                    built.push(Box::pin(child).await?);
-                }
-                built
+                let children = column.children.into_iter();
+                let built = children.map(|child| self.column(pass, found, rows, (values, others), child));
+                built.collect::<Result<_>>()?
             }
         };
-        Array::try_new(parts)
+        Draft::nested(parts, children)
     }
 
     /// Returns the first `rows` bits of a bitmap. The bits after them are unspecified.
@@ -351,7 +343,7 @@ impl Column {
 
 impl Runs {
     /// Builds the ends and the values of the remaining runs. Consumes its counters from the front of `words`.
-    async fn build(self, pass: &mut Pass, words: &mut &[u64]) -> Result<Vec<Array>> {
+    fn build(self, pass: &mut Pass, words: &mut &[u64]) -> Result<Vec<Draft>> {
         let (Some(marked), Some(started)) = (self.marked, self.started) else {
             return Err(pass.unsupported("runs that nobody has found"));
         };
@@ -359,7 +351,7 @@ impl Runs {
         KeptRuns::check(faults)?;
         let (counters, rest) = rest.split_at(marked.counters().bytes() / 8);
         *words = rest;
-        let parts = started.columns(pass, &marked.mask, marked.total(counters), words).await?;
-        parts.into_iter().map(|part| part_of(pass, part)).collect()
+        let parts = started.columns(pass, &marked.mask, marked.total(counters), words)?;
+        parts.into_iter().map(|part| part.part_of(pass)).collect()
     }
 }

@@ -10,8 +10,8 @@ use super::bitmap::aligned;
 use super::rows::rows_of;
 use crate::array::Array;
 use crate::device::{Gpu, fetch};
-use crate::pass::{BitPointer, Counter, Granted, Pass, Pending, Requests, validity};
-use crate::{Error, Result, Stream};
+use crate::pass::{BitPointer, Counter, Granted, Pass, Requests, validity};
+use crate::{Error, Result};
 
 /// How a take treats an index that is out of bounds.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -39,9 +39,6 @@ impl Outside {
         if self == Outside::NullBelow { self } else { Outside::Null }
     }
 }
-
-/// Takes rows of one array of any type: so a take of nested rows calls itself for their parts.
-pub(crate) type TakeInside = fn(&Array, &Array, Outside, &Stream) -> Result<Pending<Array>>;
 
 /// Indices into an array of `rows` rows.
 #[derive(Clone)]

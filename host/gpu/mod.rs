@@ -11,6 +11,7 @@
 mod bitmap;
 pub(crate) mod cast;
 mod concat;
+mod draft;
 mod filter;
 mod filter_values;
 mod indices;

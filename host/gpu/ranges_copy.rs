@@ -9,8 +9,9 @@ use bowstring_kernels::structure::lists::{COVERED, Covered};
 use bowstring_kernels::target::find;
 
 use super::bitmap::aligned;
-use super::indices::{Outside, TakeInside};
-use super::parts::{empty_like, part_of};
+use super::draft::{Draft, Pick};
+use super::indices::Outside;
+use super::parts::empty_like;
 use super::ranges::{Child, Node, RangeSet};
 use super::rows::{fixed_width, offsets_of, rows_of};
 use super::structure::written;
@@ -37,56 +38,52 @@ pub(crate) struct Found<'a> {
     pub granted: &'a Granted,
     /// The counters that the host has read.
     pub words: &'a [u64],
-    /// Takes rows of children whose ranges cannot be copied.
-    pub inside: TakeInside,
 }
 
 impl Node {
-    /// Completes the parts of the array's `rows` rows: buffers and children.
-    pub async fn build(
+    /// Adds the buffers of the array's `rows` rows to its parts, and returns its children.
+    pub fn build(
         &self,
         pass: &mut Pass,
         found: Found<'_>,
         rows: usize,
         parts: &mut Parts,
-    ) -> Result<()> {
+    ) -> Result<Vec<Draft>> {
         let placed = self.ranges.place(pass, found, rows, &self.array)?;
         // This applies to offsets, and to views, which become offsets.
         if self.array.layout().slots().next().is_some() {
             parts.buffers.push(placed.to.buffer());
         }
-        self.build_below(pass, found, &placed, parts).await
+        self.build_below(pass, found, &placed, parts)
     }
 
     /// Copies the bytes, or builds the child.
-    async fn build_below(
+    fn build_below(
         &self,
         pass: &mut Pass,
         found: Found<'_>,
         above: &Placed<'_>,
         parts: &mut Parts,
-    ) -> Result<()> {
-        match &self.child {
-            Some(child) => parts.children = vec![Box::pin(child.build(pass, found, above)).await?],
-            None => parts.buffers.push(above.copy_bytes(pass, 1, &self.array.buffers()[1])?.buffer()),
+    ) -> Result<Vec<Draft>> {
+        if let Some(child) = &self.child {
+            return Ok(vec![child.build(pass, found, above)?]);
         }
-        Ok(())
+        parts.buffers.push(above.copy_bytes(pass, 1, &self.array.buffers()[1])?.buffer());
+        Ok(vec![])
     }
 }
 
 impl Child {
     /// Builds the array of everything that the ranges cover.
-    async fn build(&self, pass: &mut Pass, found: Found<'_>, above: &Placed<'_>) -> Result<Array> {
+    fn build(&self, pass: &mut Pass, found: Found<'_>, above: &Placed<'_>) -> Result<Draft> {
         let array = &self.array;
         let len = pass.times(above.total, self.scale as usize)?;
         if len == 0 {
-            return empty_like(pass, array);
+            return empty_like(pass, array).map(Draft::Whole);
         }
         if self.apart {
-            let numbers = above.numbers(pass, self.scale, len)?;
-            let taken = (found.inside)(array, &numbers, Outside::Refused, &pass.stream().clone())?.await?;
-            pass.input(&taken)?;
-            return part_of(pass, taken);
+            let indices = above.numbers(pass, self.scale, len)?;
+            return Ok(Draft::Lacking(Pick { array: array.clone(), indices, outside: Outside::Refused }));
         }
         let mut parts = pass.parts(array.data_type().clone(), len);
         if let Some(validity) = array.possible_nulls() {
@@ -98,8 +95,8 @@ impl Child {
             // for each range above.
             let below = node.ranges.place(pass, found, above.rows, array)?;
             parts.buffers.push(above.copy_offsets(pass, self.scale, &below, array)?.buffer());
-            node.build_below(pass, found, &below, &mut parts).await?;
-            return Array::try_new(parts);
+            let children = node.build_below(pass, found, &below, &mut parts)?;
+            return Draft::nested(parts, children);
         }
         let slots: Vec<Slot> = array.layout().slots().collect();
         for (slot, buffer) in slots.iter().zip(array.buffers()) {
@@ -119,17 +116,14 @@ impl Child {
         // Data buffers of views are shared, not copied, and so are children that rows only point into.
         parts.buffers.extend(array.buffers()[slots.len()..].iter().cloned());
         parts.dictionary = array.dictionary().cloned();
-        parts.children = match self.children.is_empty() {
-            true => array.children().to_vec(),
+        let children = match self.children.is_empty() {
+            true => array.children().iter().cloned().map(Draft::Whole).collect(),
             false => {
-                let mut built = vec![];
-                for child in &self.children {
-                    built.push(Box::pin(child.build(pass, found, above)).await?);
-                }
-                built
+                let children = self.children.iter().map(|child| child.build(pass, found, above));
+                children.collect::<Result<_>>()?
             }
         };
-        Array::try_new(parts)
+        Draft::nested(parts, children)
     }
 }
 
@@ -138,7 +132,7 @@ impl RangeSet {
     fn place<'a>(
         &self,
         pass: &mut Pass,
-        Found { granted, words, .. }: Found<'a>,
+        Found { granted, words }: Found<'a>,
         rows: usize,
         array: &Array,
     ) -> Result<Placed<'a>> {

@@ -8,15 +8,14 @@ use bowstring_kernels::take::{TAKE, TAKE_BITS, Take, TakeBits, TakeBitsRow, Take
 use bowstring_kernels::target::find;
 
 use super::bitmap::validity_from_start;
-use super::indices::{IndexArguments, Indices, Outside, TakeInside};
-use super::parts::part_of;
+use super::draft::{Draft, Pick};
+use super::indices::{IndexArguments, Indices, Outside};
 use super::ranges::{Node, Planner, Rows};
 use super::ranges_copy::Found;
 use super::rows::{Children, children_of, fixed_width, has_ranges, rows_of, unit};
-use super::structure::{lists, runs, unions};
+use crate::Result;
 use crate::array::{Array, Bitmap, Buffer, Parts, Slot};
 use crate::pass::{Counter, Granted, Pass, Region, Request, Requests, Table, bits, input, validity};
-use crate::{Result, Stream};
 
 /// Everything that one set of indices takes.
 pub(crate) struct Plan {
@@ -31,7 +30,6 @@ pub(crate) struct Plan {
     needs_ones: bool,
     /// Whether the host must read counters before the result can be built.
     reads: bool,
-    inside: TakeInside,
 }
 
 /// Identifies the launch that takes a column: the bytes of an access, accesses for a value, and whether the
@@ -76,7 +74,7 @@ enum Validity {
 }
 
 impl Plan {
-    pub fn new(indices: &Array, rows: usize, outside: Outside, inside: TakeInside) -> Result<Plan> {
+    pub fn new(indices: &Array, rows: usize, outside: Outside) -> Result<Plan> {
         let mut requests = Requests::default();
         Ok(Plan {
             indices: Indices::new(&mut requests, indices, rows, outside)?,
@@ -87,7 +85,6 @@ impl Plan {
             shares_validity: false,
             needs_ones: false,
             reads: false,
-            inside,
         })
     }
 
@@ -111,7 +108,6 @@ impl Plan {
             apart,
         };
         if apart {
-            self.reads = true;
             return Ok(column);
         }
         if let Children::Along = children_of(array.data_type()) {
@@ -267,8 +263,8 @@ impl Plan {
             take_bits(pass, &by, (table, self.bitmaps.len()), granted.counter(counts[&None]))?;
         }
         self.columns.iter_mut().try_for_each(|column| column.find(pass, &granted, &by))?;
-        let Plan { indices, columns, reads, inside, .. } = self;
-        Ok(Taken { granted, indices, columns, reads, inside, counts, of_indices })
+        let Plan { indices, columns, reads, .. } = self;
+        Ok(Taken { granted, indices, columns, reads, counts, of_indices })
     }
 }
 
@@ -328,6 +324,14 @@ impl Validity {
 }
 
 impl Column {
+    /// Returns the arrays in it that are taken apart.
+    fn apart(&self) -> Vec<&Array> {
+        match self.apart {
+            true => vec![&self.array],
+            false => self.children.iter().flatten().flat_map(Column::apart).collect(),
+        }
+    }
+
     /// Finds the column's ranges; its validity must have been taken before. As in arrow-rs, the elements of
     /// null rows are not copied: a later cast of them could fail.
     fn find(&mut self, pass: &mut Pass, granted: &Granted, by: &IndexArguments) -> Result<()> {
@@ -342,8 +346,8 @@ impl Column {
 pub(crate) struct Taken {
     pub granted: Granted,
     pub indices: Indices,
+    /// Whether the host must read the counters before the columns can be built.
     pub reads: bool,
-    inside: TakeInside,
     columns: Vec<Column>,
     /// The first null counter of each launch.
     counts: BTreeMap<Option<TableKey>, Counter>,
@@ -352,21 +356,23 @@ pub(crate) struct Taken {
 }
 
 impl Taken {
-    /// Builds the columns. `words` are the counters, empty if the host has not read them.
-    pub async fn build(mut self, pass: &mut Pass, words: &[u64]) -> Result<Vec<Array>> {
-        let mut built = vec![];
-        for column in std::mem::take(&mut self.columns) {
-            built.push(self.column(pass, column, words).await?);
-        }
-        Ok(built)
+    /// Returns the columns that are taken apart, in the order in which [`Taken::build`] comes to them.
+    pub fn apart(&self) -> Vec<Pick> {
+        let (indices, outside) = (&self.indices.array, self.indices.outside);
+        let picked = |array| Pick { array, indices: indices.clone(), outside };
+        self.columns.iter().flat_map(Column::apart).cloned().map(picked).collect()
     }
 
-    async fn column(&self, pass: &mut Pass, column: Column, words: &[u64]) -> Result<Array> {
+    /// Builds the columns. `words` are the counters, empty if the host has not read them.
+    pub fn build(mut self, pass: &mut Pass, words: &[u64]) -> Result<Vec<Draft>> {
+        let columns = std::mem::take(&mut self.columns);
+        columns.into_iter().map(|column| self.column(pass, column, words)).collect()
+    }
+
+    fn column(&self, pass: &mut Pass, column: Column, words: &[u64]) -> Result<Draft> {
         let (array, granted, rows) = (&column.array, &self.granted, self.indices.len());
         if column.apart {
-            let taken = self.apart(array, &pass.stream().clone()).await?;
-            pass.input(&taken)?;
-            return part_of(pass, taken);
+            return Ok(Draft::Begun);
         }
         let mut parts: Parts = pass.parts(array.data_type().clone(), rows);
         (parts.validity, parts.null_count) = match column.validity {
@@ -380,35 +386,19 @@ impl Taken {
         };
         parts.dictionary = array.dictionary().cloned();
         if let Some(node) = &column.ranges {
-            let found = Found { granted, words, inside: self.inside };
-            node.build(pass, found, rows, &mut parts).await?;
-            return Array::try_new(parts);
+            let children = node.build(pass, Found { granted, words }, rows, &mut parts)?;
+            return Draft::nested(parts, children);
         }
         // Data buffers of views are shared, not copied, and so are children that rows only point into.
         let shared = array.buffers()[column.buffers.len()..].iter().cloned();
         parts.buffers = column.buffers.iter().map(|taken| granted[*taken].buffer()).chain(shared).collect();
-        parts.children = match column.children {
-            None => array.children().to_vec(),
+        let children = match column.children {
+            None => array.children().iter().cloned().map(Draft::Whole).collect(),
             Some(along) => {
-                let mut built = vec![];
-                for child in along {
-                    built.push(Box::pin(self.column(pass, child, words)).await?);
-                }
-                built
+                let children = along.into_iter().map(|child| self.column(pass, child, words));
+                children.collect::<Result<_>>()?
             }
         };
-        Array::try_new(parts)
-    }
-
-    /// Takes an array in a pass of its own.
-    async fn apart(&self, array: &Array, stream: &Stream) -> Result<Array> {
-        let (indices, outside) = (&self.indices.array, self.indices.outside);
-        match array.data_type() {
-            DataType::RunEndEncoded(..) => runs::take(array, indices, outside, self.inside, stream).await,
-            DataType::FixedSizeList(_, size) => {
-                lists::take(array, *size as usize, indices, outside, self.inside, stream).await
-            }
-            _ => unions::take(array, indices, outside, self.inside, stream).await,
-        }
+        Draft::nested(parts, children)
     }
 }

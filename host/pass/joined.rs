@@ -1,18 +1,19 @@
 //! Operations side by side, which look at the device at the same time.
 
 use std::future::{Future, poll_fn};
-use std::pin::Pin;
+use std::ops::DerefMut;
+use std::pin::{Pin, pin};
 use std::task::{Context, Poll};
 
 use crate::Result;
 
 /// An operation, until it has ended.
-enum Joined<F, T> {
-    Running(Pin<Box<F>>),
+enum Joined<P, T> {
+    Running(Pin<P>),
     Ended(Result<T>),
 }
 
-impl<F: Future<Output = Result<T>>, T> Joined<F, T> {
+impl<P: DerefMut<Target: Future<Output = Result<T>>>, T> Joined<P, T> {
     /// Whether the operation has ended. Polls it if it has not.
     fn has_ended(&mut self, context: &mut Context<'_>) -> bool {
         if let Joined::Running(operation) = self {
@@ -20,6 +21,13 @@ impl<F: Future<Output = Result<T>>, T> Joined<F, T> {
             *self = Joined::Ended(result);
         }
         true
+    }
+
+    fn result(self) -> Result<T> {
+        match self {
+            Joined::Ended(result) => result,
+            Joined::Running(_) => unreachable!("it was polled until it had ended"),
+        }
     }
 }
 
@@ -35,9 +43,19 @@ pub(crate) async fn all<T>(operations: Vec<impl Future<Output = Result<T>>>) -> 
         if ended { Poll::Ready(()) } else { Poll::Pending }
     })
     .await;
-    let ended = all.into_iter().filter_map(|one| match one {
-        Joined::Ended(result) => Some(result),
-        Joined::Running(_) => None,
-    });
-    ended.collect()
+    all.into_iter().map(Joined::result).collect()
+}
+
+/// The results of two operations, or the error of the first that failed. They run like those of [`all`].
+pub(crate) async fn both<A, B>(
+    one: impl Future<Output = Result<A>>,
+    other: impl Future<Output = Result<B>>,
+) -> Result<(A, B)> {
+    let (mut one, mut other) = (Joined::Running(pin!(one)), Joined::Running(pin!(other)));
+    poll_fn(|context| {
+        let ended = (one.has_ended(context), other.has_ended(context));
+        if ended == (true, true) { Poll::Ready(()) } else { Poll::Pending }
+    })
+    .await;
+    Ok((one.result()?, other.result()?))
 }

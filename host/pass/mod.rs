@@ -55,7 +55,7 @@ use arrow_schema::DataType;
 use bowstring_kernels::target::{Args, Entry, MAX_WAVES, Value};
 
 pub(crate) use arguments::{BitPointer, Reach, bits, bytes, input, is_aligned, validity};
-pub(crate) use joined::all;
+pub(crate) use joined::{all, both};
 pub use pending::Pending;
 pub(crate) use pending::block_on;
 pub(crate) use probes::{ATOMICS, Direction};

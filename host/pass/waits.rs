@@ -38,13 +38,15 @@ fn address(context: &Context<'_>) -> usize {
     ptr::from_ref(context).addr()
 }
 
-/// Polls an operation, and returns the events that it noted.
+/// Polls an operation, and returns the events that it noted, in the order in which they were recorded: so
+/// the others have probably passed when the last one has.
 pub(super) fn poll<T>(operation: impl FnOnce(&mut Context<'_>) -> Poll<T>) -> (Poll<T>, Vec<Event>) {
     let mut context = Context::from_waker(Waker::noop());
     let inner = Polled { events: vec![], context: address(&context) };
     let _outer = Outer(POLLED.with(|polled| polled.replace(Some(inner))));
     let result = operation(&mut context);
-    let events = POLLED.with(|polled| polled.take()).map_or(vec![], |polled| polled.events);
+    let mut events = POLLED.with(|polled| polled.take()).map_or(vec![], |polled| polled.events);
+    events.sort_by_key(Event::recording);
     (result, events)
 }
 

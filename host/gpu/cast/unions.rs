@@ -7,7 +7,7 @@ use super::inside::Cast;
 use crate::Result;
 use crate::array::Array;
 use crate::gpu::structure::unions::member;
-use crate::gpu::take_one;
+use crate::gpu::{Outside, take_one};
 
 /// Casts the member of a union that is nearest to the type; `None` if no member can be cast.
 pub(super) async fn cast(
@@ -17,7 +17,11 @@ pub(super) async fn cast(
     fields: &UnionFields,
 ) -> Result<Option<Array>> {
     let Some(place) = nearest(fields, to) else { return Ok(None) };
-    let member = member("cast", values, place, take_one, cast.stream)?.await?;
+    let (member, indices) = member("cast", values, place, cast.stream)?;
+    let member = match indices {
+        None => member,
+        Some(indices) => take_one(&member, &indices, Outside::NullBelow, cast.stream)?.await?,
+    };
     cast.cast(&member, to).await.map(Some)
 }
 

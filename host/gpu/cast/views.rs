@@ -20,6 +20,7 @@ use crate::gpu::ranges::{Planner, Rows};
 use crate::gpu::ranges_copy::Found;
 use crate::gpu::rows::{offsets_of, rows_of};
 use crate::gpu::scan::tiles;
+use crate::gpu::take::finished;
 use crate::gpu::{Outside, take_one};
 use crate::pass::{BitPointer, Pass, Reach, Region, Requests, validity};
 use crate::{Error, Result};
@@ -213,11 +214,13 @@ pub(super) async fn to_lists(
     node.find(&mut pass, &granted, Rows::Views(rows))?;
     let words = pass.read(&[granted.counters()]).await?;
     let mut built = pass.parts(to.clone(), rows);
-    let found = Found { granted: &granted, words: &words, inside: take_one };
-    node.build(&mut pass, found, rows, &mut built).await?;
-    let offsets = built.buffers.clone();
+    let items = node.build(&mut pass, Found { granted: &granted, words: &words }, rows, &mut built)?;
+    let offsets = built.buffers;
     // The items must wait for this pass, so that their cast reports the errors of this pass.
-    let items = built.children.pop().ok_or_else(|| Error::invalid("cast", "lists without items"))?;
+    let items = finished(&mut pass, items)
+        .await?
+        .pop()
+        .ok_or_else(|| Error::invalid("cast", "lists without items"))?;
     pass.finish()?;
     let casted = cast.cast(&items, item.data_type()).await?;
     let mut pass = cast.begin(&[values, &items, &casted])?;

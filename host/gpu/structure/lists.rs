@@ -7,37 +7,45 @@ use arrow_schema::DataType;
 use bowstring_kernels::structure::lists::{SPACED, Spaced};
 
 use crate::array::{Array, Buffer, Parts};
-use crate::gpu::indices::{Indices, Outside, TakeInside};
+use crate::gpu::draft::Pick;
+use crate::gpu::indices::Indices;
 use crate::gpu::parts::part_of;
 use crate::pass::{Pass, Requests, validity};
-use crate::{Result, Stream};
+use crate::{Error, Result, Stream};
 
-/// Takes lists of `size` items, at least one, by at least one index.
-pub(crate) async fn take(
-    array: &Array,
-    size: usize,
-    indices: &Array,
-    outside: Outside,
-    inside: TakeInside,
-    stream: &Stream,
-) -> Result<Array> {
-    // Rows of zero bytes carry nothing but their validity.
-    let shown = Parts {
+/// Returns the lists as rows of zero bytes, which carry nothing but their validity.
+pub(crate) fn without_items(array: &Array) -> Result<Array> {
+    Array::try_new(Parts {
         data_type: DataType::FixedSizeBinary(0),
         buffers: vec![Buffer::empty()],
         children: vec![],
         ..array.clone().into_parts()
+    })
+}
+
+/// Taken lists of fixed size, without their items.
+pub(crate) struct TakenLists {
+    data_type: DataType,
+    without_items: Array,
+    pub items: Pick,
+}
+
+/// Finds the items of lists, of at least one item each, by at least one index. `without_items` are the taken
+/// rows of [`without_items`].
+pub(crate) fn taken(rows: &Pick, without_items: Array, stream: &Stream) -> Result<TakenLists> {
+    let Pick { array, indices, outside } = rows;
+    let DataType::FixedSizeList(_, size) = array.data_type() else {
+        return Err(Error::invalid("take", "an array without lists of fixed size"));
     };
-    let shown = inside(&Array::try_new(shown)?, indices, outside, stream)?.await?;
     let mut pass = Pass::begin("take", stream)?;
     pass.input(indices)?;
-    pass.input(&shown)?;
-    let len = pass.times(indices.len(), size)?;
+    pass.input(&without_items)?;
+    let len = pass.times(indices.len(), *size as usize)?;
     let mut requests = Requests::default();
-    let by = Indices::new(&mut requests, indices, array.len(), outside)?;
+    let by = Indices::new(&mut requests, indices, array.len(), *outside)?;
     let granted = requests.grant(&mut pass, 0)?;
     let (arguments, out) = (by.arguments(&mut pass, &granted)?, pass.rows(len, 8)?);
-    let (valid, valid_offset) = validity(&shown);
+    let (valid, valid_offset) = validity(&without_items);
     let args = Spaced {
         indices: arguments.indices,
         width: arguments.width.into(),
@@ -45,21 +53,29 @@ pub(crate) async fn take(
         valid_offset,
         rows: arguments.len,
         limit: arguments.limit,
-        size: size as u64,
+        size: *size as u64,
         out: out.out(),
     };
     pass.launch(&SPACED[0], &args)?;
     let numbers = Parts { buffers: vec![out.buffer()], ..pass.parts(DataType::UInt64, len) };
     let numbers = Array::try_new(numbers)?;
     pass.finish()?;
-    let items = inside(&array.child_rows(0)?, &numbers, outside, stream)?.await?;
-    let mut pass = Pass::begin("take", stream)?;
-    pass.input(&items)?;
-    pass.input(&shown)?;
-    let mut parts = pass.parts(array.data_type().clone(), indices.len());
-    (parts.validity, parts.null_count) = (shown.validity().cloned(), shown.known_null_count());
-    parts.children = vec![part_of(&pass, items)?];
-    let taken = Array::try_new(parts)?;
-    pass.finish()?;
-    Ok(taken)
+    let items = Pick { array: array.child_rows(0)?, indices: numbers, outside: *outside };
+    Ok(TakenLists { data_type: array.data_type().clone(), without_items, items })
+}
+
+impl TakenLists {
+    /// Adds the taken items.
+    pub fn build(self, items: Array, stream: &Stream) -> Result<Array> {
+        let mut pass = Pass::begin("take", stream)?;
+        pass.input(&items)?;
+        pass.input(&self.without_items)?;
+        let mut parts = pass.parts(self.data_type, self.without_items.len());
+        parts.validity = self.without_items.validity().cloned();
+        parts.null_count = self.without_items.known_null_count();
+        parts.children = vec![part_of(&pass, items)?];
+        let taken = Array::try_new(parts)?;
+        pass.finish()?;
+        Ok(taken)
+    }
 }

@@ -10,7 +10,8 @@ use bowstring_kernels::structure::unions::MemberRow;
 
 use super::{booleans, runs, unions};
 use crate::array::{Array, Parts};
-use crate::gpu::indices::{Outside, TakeInside};
+use crate::gpu::indices::Outside;
+use crate::gpu::take::take_one;
 use crate::pass::{Pass, Table, bits};
 use crate::{Error, Result, Stream};
 
@@ -23,13 +24,8 @@ pub(crate) enum Valid {
 }
 
 /// Returns the logical validity of an array's rows, wherever its type keeps nulls. Does not synchronise.
-pub(crate) fn valid(
-    operation: &'static str,
-    array: &Array,
-    inside: TakeInside,
-    stream: &Stream,
-) -> Result<Valid> {
-    let of = |part: &Array| valid(operation, part, inside, stream);
+pub(crate) fn valid(operation: &'static str, array: &Array, stream: &Stream) -> Result<Valid> {
+    let of = |part: &Array| valid(operation, part, stream);
     match array.data_type() {
         DataType::Null => Ok(Valid::None),
         _ if array.is_empty() => Ok(Valid::All),
@@ -39,7 +35,7 @@ pub(crate) fn valid(
                 Some(Valid::These(values)) => {
                     let keys =
                         Parts { data_type: (**key).clone(), dictionary: None, ..array.clone().into_parts() };
-                    let taken = inside(&values, &Array::try_new(keys)?, Outside::BadKey, stream)?;
+                    let taken = take_one(&values, &Array::try_new(keys)?, Outside::BadKey, stream)?;
                     // Taken booleans are known at once.
                     Ok(Valid::These(set(&taken.wait()?)?))
                 }
@@ -50,7 +46,7 @@ pub(crate) fn valid(
         DataType::RunEndEncoded(..) => match of(&array.children()[1])? {
             Valid::These(values) => {
                 let runs = runs::of_rows(operation, array, stream)?;
-                Ok(Valid::These(inside(&values, &runs, Outside::Refused, stream)?.wait()?))
+                Ok(Valid::These(take_one(&values, &runs, Outside::Refused, stream)?.wait()?))
             }
             same => Ok(same),
         },

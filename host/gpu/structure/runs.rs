@@ -12,7 +12,8 @@ use bowstring_kernels::target::find;
 use super::{Marked, written};
 use crate::array::Array;
 use crate::gpu::bitmap::aligned;
-use crate::gpu::indices::{IndexArguments, Indices, Outside, TakeInside};
+use crate::gpu::draft::Pick;
+use crate::gpu::indices::{IndexArguments, Indices, Outside};
 use crate::gpu::mask::Mask;
 use crate::gpu::nulls::null_counts;
 use crate::gpu::parts::{check_end, part_of};
@@ -133,15 +134,20 @@ impl SliceRuns {
     }
 }
 
-/// Takes rows of an array of runs: neighbouring rows of one run stay one run. Needs at least one row
-/// and one index. Reads the number of runs, and more if the take of the values does.
-pub(crate) async fn take(
-    array: &Array,
-    indices: &Array,
-    outside: Outside,
-    inside: TakeInside,
-    stream: &Stream,
-) -> Result<Array> {
+/// The runs of taken rows, without their values.
+pub(crate) struct TakenRuns {
+    pass: Pass,
+    data_type: DataType,
+    rows: usize,
+    ends: Array,
+    pub values: Pick,
+    /// Whether the values may be null, although their field says otherwise.
+    wrong_nulls: bool,
+}
+
+/// Finds the runs of rows: neighbouring rows of one run stay one run. Needs at least one row and one index.
+/// Reads the number of runs.
+pub(crate) async fn taken(Pick { array, indices, outside }: &Pick, stream: &Stream) -> Result<TakenRuns> {
     let (DataType::RunEndEncoded(_, field), [ends, values]) = (array.data_type(), array.children()) else {
         return Err(Error::invalid("take", "an array without runs"));
     };
@@ -150,7 +156,7 @@ pub(crate) async fn take(
     pass.input(array)?;
     pass.input(indices)?;
     let mut requests = Requests::default();
-    let by = Indices::new(&mut requests, indices, array.len(), outside)?;
+    let by = Indices::new(&mut requests, indices, array.len(), *outside)?;
     let fault = requests.first_row();
     let granted = requests.grant(&mut pass, 0)?;
     let (rows, arguments) = (indices.len(), by.arguments(&mut pass, &granted)?);
@@ -180,12 +186,25 @@ pub(crate) async fn take(
     let (ends, picked) = ends_and_rows(&mut pass, &marked.mask, runs, Some(&of), ends.data_type())?;
     // A null or out-of-bounds index yields a run number that no value has.
     let may_be_null = indices.possible_nulls().is_some() || outside.is_null();
-    let outside = if may_be_null { outside.made_null() } else { outside };
-    let values = inside(values, &picked, outside, stream)?.await?;
-    if may_be_null && !field.is_nullable() {
-        refuse_nulls(&values, stream).await?;
+    let outside = if may_be_null { outside.made_null() } else { *outside };
+    Ok(TakenRuns {
+        pass,
+        data_type: array.data_type().clone(),
+        rows,
+        ends,
+        values: Pick { array: values.clone(), indices: picked, outside },
+        wrong_nulls: may_be_null && !field.is_nullable(),
+    })
+}
+
+impl TakenRuns {
+    /// Adds the taken values. Reads the number of their nulls if there must be none.
+    pub async fn build(self, values: Array, stream: &Stream) -> Result<Array> {
+        if self.wrong_nulls {
+            refuse_nulls(&values, stream).await?;
+        }
+        built(self.pass, &self.data_type, self.rows, self.ends, values)
     }
-    built(pass, array.data_type(), rows, ends, values)
 }
 
 async fn refuse_nulls(values: &Array, stream: &Stream) -> Result<()> {

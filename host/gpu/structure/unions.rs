@@ -11,23 +11,14 @@ use super::{Marked, counted, viewed, written};
 use crate::array::{Array, Bitmap, Parts, null_member, says_null};
 use crate::expr::plan::number_of;
 use crate::gpu::bitmap::{aligned, and};
-use crate::gpu::indices::{Outside, TakeInside};
+use crate::gpu::draft::Pick;
+use crate::gpu::indices::Outside;
 use crate::gpu::map::{Column, fill_null, map};
 use crate::gpu::nulls::null_counts;
 use crate::gpu::parts::part_of;
 use crate::gpu::rows::rows_of;
-use crate::pass::{Pass, Pending, Region, Table, all, bits, input, validity};
+use crate::pass::{Pass, Region, Table, bits, input, validity};
 use crate::{Error, Result, Stream};
-
-/// Returns the type ids of a union's rows as an array of numbers.
-fn type_ids(array: &Array) -> Result<Array> {
-    viewed(array, DataType::Int8, array.offset(), array.buffers()[0].clone())
-}
-
-/// Returns the offsets of a dense union's rows into their members.
-fn offsets(array: &Array) -> Result<Array> {
-    viewed(array, DataType::Int32, array.offset(), array.buffers()[1].clone())
-}
 
 /// Returns the error that the words report about rows of a union.
 pub(super) fn check(words: &[u64]) -> Result<()> {
@@ -74,65 +65,84 @@ pub(super) fn buffers(pass: &mut Pass, array: &Array) -> Result<(In<u8>, In<u32>
     }
 }
 
-/// Takes rows of a union. Needs at least one row and one index. Reads the number of rows of each member of a
-/// dense union, the number of null indices if no member is nullable, and what the takes of the members read.
-pub(crate) async fn take(
-    array: &Array,
-    indices: &Array,
-    outside: Outside,
-    inside: TakeInside,
-    stream: &Stream,
-) -> Result<Array> {
-    let DataType::Union(fields, mode) = array.data_type() else {
-        return Err(Error::invalid("take", "an array that is no union"));
-    };
-    let taken = inside(&type_ids(array)?, indices, outside, stream)?.await?;
-    let mut null_as = None;
-    if indices.possible_nulls().is_some() || outside.is_null() {
-        null_as = null_member(fields);
-        if null_as.is_none() {
-            refuse_nulls(&taken, stream).await?;
+/// Returns the type ids of a union's rows, and for a dense union their offsets, as arrays of numbers.
+pub(crate) fn numbers(array: &Array) -> Result<Vec<Array>> {
+    let numbers = [DataType::Int8, DataType::Int32].into_iter().zip(array.buffers());
+    numbers.map(|(of, buffer)| viewed(array, of, array.offset(), buffer.clone())).collect()
+}
+
+/// Taken rows of a union, without the members.
+pub(crate) struct TakenUnion {
+    pass: Pass,
+    data_type: DataType,
+    types: Array,
+    /// The offsets into the members of a dense union.
+    offsets: Option<Region>,
+    pub members: Vec<Pick>,
+}
+
+impl TakenUnion {
+    /// Finds the rows of each member. Needs at least one row and one index. `numbers` are the taken rows of
+    /// [`numbers`]. Reads the number of rows of each member of a dense union, and the number of null indices
+    /// if no member is nullable.
+    pub async fn find(rows: &Pick, numbers: Vec<Array>, stream: &Stream) -> Result<TakenUnion> {
+        let Pick { array, indices, outside } = rows;
+        let (DataType::Union(fields, _), Some((taken, offsets))) = (array.data_type(), numbers.split_first())
+        else {
+            return Err(Error::invalid("take", "an array that is no union"));
+        };
+        let mut null_as = None;
+        if indices.possible_nulls().is_some() || outside.is_null() {
+            null_as = null_member(fields);
+            if null_as.is_none() {
+                refuse_nulls(taken, stream).await?;
+            }
         }
-    }
-    let types = match null_as {
-        Some(id) => filled(&taken, (id as u8).into(), stream)?,
-        None => taken.clone(),
-    };
-    let outside = if null_as.is_some() { outside } else { Outside::Refused };
-    let (offsets, children) = match mode {
-        UnionMode::Sparse => {
+        let types = match null_as {
+            Some(id) => filled(taken, (id as u8).into(), stream)?,
+            None => taken.clone(),
+        };
+        // Without a nullable member, no index was null or out of bounds.
+        let outside = if null_as.is_none() && outside.is_null() { Outside::Refused } else { *outside };
+        let data_type = array.data_type().clone();
+        let Some(offsets) = offsets.first() else {
             // A null row selects the nullable member. The contents of other members there do not matter, so
             // one that cannot hold nulls takes any row.
             let blind = |(id, field): (i8, &FieldRef)| {
                 outside == Outside::Refused && null_as.is_some_and(|null| null != id) && !says_null(field)
             };
             let any = fields.iter().any(blind).then(|| filled(indices, 0, stream)).transpose()?;
-            let children = fields.iter().enumerate().map(|(i, member)| {
-                let indices = any.as_ref().filter(|_| blind(member)).unwrap_or(indices);
-                inside(&array.child_rows(i)?, indices, outside, stream)
+            let members = fields.iter().enumerate().map(|(i, member)| {
+                let indices = any.as_ref().filter(|_| blind(member)).unwrap_or(indices).clone();
+                Ok(Pick { array: array.child_rows(i)?, indices, outside })
             });
-            (None, all(children.collect::<Result<_>>()?).await?)
-        }
-        UnionMode::Dense => {
-            let taken_offsets = inside(&offsets(array)?, indices, outside, stream)?.await?;
-            let filled = if null_as.is_some() {
-                filled(&taken_offsets, u32::MAX.into(), stream)?
-            } else {
-                taken_offsets
-            };
-            let rows = Rows { types: &types, taken: &taken, offsets: &filled, nulls: null_as.is_some() };
-            let (offsets, children) = in_order(array, fields, rows, (inside, outside), stream).await?;
-            (Some(offsets), children)
-        }
-    };
-    let mut pass = Pass::begin("take", stream)?;
-    [&types].into_iter().chain(&offsets).chain(&children).try_for_each(|part| pass.input(part))?;
-    let mut parts = pass.parts(array.data_type().clone(), indices.len());
-    parts.buffers = [&types].into_iter().chain(&offsets).map(|of| of.buffers()[0].clone()).collect();
-    parts.children = children.into_iter().map(|child| part_of(&pass, child)).collect::<Result<_>>()?;
-    let union = Array::try_new(parts)?;
-    pass.finish()?;
-    Ok(union)
+            let (members, pass) = (members.collect::<Result<_>>()?, Pass::begin("take", stream)?);
+            return Ok(TakenUnion { pass, data_type, types, offsets: None, members });
+        };
+        let filled = match null_as {
+            Some(_) => filled(offsets, u32::MAX.into(), stream)?,
+            None => offsets.clone(),
+        };
+        let (pass, nulls) = (Pass::begin("take", stream)?, null_as.is_some());
+        let outside = if nulls { outside.made_null() } else { Outside::Refused };
+        let rows = Rows { types: &types, taken, offsets: &filled, nulls, outside };
+        let (pass, offsets, members) = in_order(pass, array, fields, rows).await?;
+        Ok(TakenUnion { pass, data_type, types, offsets: Some(offsets), members })
+    }
+
+    /// Adds the taken members.
+    pub fn build(self, members: Vec<Array>) -> Result<Array> {
+        let TakenUnion { mut pass, data_type, types, offsets, .. } = self;
+        [&types].into_iter().chain(&members).try_for_each(|part| pass.input(part))?;
+        let mut parts = pass.parts(data_type, types.len());
+        parts.buffers = vec![types.buffers()[0].clone()];
+        parts.buffers.extend(offsets.iter().map(Region::buffer));
+        let members = members.into_iter().map(|member| part_of(&pass, member));
+        parts.children = members.collect::<Result<_>>()?;
+        let union = Array::try_new(parts)?;
+        pass.finish()?;
+        Ok(union)
+    }
 }
 
 async fn refuse_nulls(taken: &Array, stream: &Stream) -> Result<()> {
@@ -167,17 +177,17 @@ struct Rows<'a> {
     offsets: &'a Array,
     /// Whether rows may be null.
     nulls: bool,
+    /// How the members' rows are taken.
+    outside: Outside,
 }
 
-/// Returns the new offsets of the rows, and each member's rows in their order.
+/// Finds the new offsets of the rows, and each member's rows in their order.
 async fn in_order(
+    mut pass: Pass,
     array: &Array,
     fields: &UnionFields,
     rows: Rows<'_>,
-    (inside, outside): (TakeInside, Outside),
-    stream: &Stream,
-) -> Result<(Array, Vec<Array>)> {
-    let mut pass = Pass::begin("take", stream)?;
+) -> Result<(Pass, Region, Vec<Pick>)> {
     [array, rows.types, rows.taken, rows.offsets].into_iter().try_for_each(|of| pass.input(of))?;
     let len = rows.types.len();
     let faults = pass.upload(&[u64::MAX; 2])?;
@@ -203,7 +213,7 @@ async fn in_order(
     let places = pass.rows(len, 4)?;
     let mut picked = vec![];
     let mut words = &words[2..];
-    for one in &marked {
+    for (one, member) in marked.iter().zip(array.children()) {
         let (own, rest) = words.split_at(one.counters().bytes() / 8);
         words = rest;
         let total = one.total(own);
@@ -223,16 +233,10 @@ async fn in_order(
             places: places.out(),
         };
         pass.launch(&SPREAD[0], &args)?;
-        picked.push(written(&pass, DataType::UInt32, total, &out)?);
+        let indices = written(&pass, DataType::UInt32, total, &out)?;
+        picked.push(Pick { array: member.clone(), indices, outside: rows.outside });
     }
-    let outside = if rows.nulls { outside.made_null() } else { Outside::Refused };
-    let taken = array.children().iter().zip(&picked).map(|(child, by)| inside(child, by, outside, stream));
-    let taken = all(taken.collect::<Result<_>>()?).await?;
-    let mut parts = pass.parts(DataType::Int32, len);
-    parts.buffers = vec![places.buffer()];
-    let places = Array::try_new(parts)?;
-    pass.finish()?;
-    Ok((places, taken))
+    Ok((pass, places, picked))
 }
 
 /// Writes a bit for each row of one type id.
@@ -243,14 +247,14 @@ fn rows_of_type(pass: &mut Pass, types: In<u8>, id: i8, rows: usize) -> Result<R
     Ok(out)
 }
 
-/// Returns one member's rows, with nulls for rows of other members. Reads what the take of the member reads.
+/// Returns one member's rows, with nulls for rows of other members: an array, and its rows' indices unless
+/// they are the array's rows. Indices of rows of other members are null.
 pub(crate) fn member(
     operation: &'static str,
     array: &Array,
     place: usize,
-    inside: TakeInside,
     stream: &Stream,
-) -> Result<Pending<Array>> {
+) -> Result<(Array, Option<Array>)> {
     let DataType::Union(fields, mode) = array.data_type() else {
         return Err(Error::invalid(operation, "an array that is no union"));
     };
@@ -259,7 +263,7 @@ pub(crate) fn member(
     };
     let child = array.child_rows(place)?;
     if array.is_empty() {
-        return Ok(Pending::known(child.slice(0, 0)));
+        return Ok((child.slice(0, 0)?, None));
     }
     let mut pass = Pass::begin(operation, stream)?;
     pass.input(array)?;
@@ -279,7 +283,7 @@ pub(crate) fn member(
         let parts = part_of(&pass, child)?.into_parts();
         let member = Array::try_new(Parts { validity: Some(valid), null_count: None, ..parts })?;
         pass.finish()?;
-        return Ok(Pending::known(Ok(member)));
+        return Ok((member, None));
     }
     if *mode == UnionMode::Dense {
         // Only the offsets of the member's rows are checked; those of other rows may be anything.
@@ -296,7 +300,6 @@ pub(crate) fn member(
         look(&mut pass, (types, offsets), looked_at, rows, &members, (Out::absent(), &faults))?;
         pass.report(&faults, check)?;
     }
-    // The member is taken by indices that are null for rows of other members.
     let parts = match mode {
         UnionMode::Dense => {
             let own = pass.parts(DataType::Int32, rows);
@@ -309,5 +312,5 @@ pub(crate) fn member(
     };
     let indices = Array::try_new(Parts { validity: Some(of_type), null_count: None, ..parts })?;
     pass.finish()?;
-    inside(&child, &indices, Outside::NullBelow, stream)
+    Ok((child, Some(indices)))
 }
