@@ -39,6 +39,7 @@ mod languages;
 mod layers;
 mod levels;
 mod literals;
+mod looks;
 mod memory;
 mod memoryless;
 mod memoryless_batches;

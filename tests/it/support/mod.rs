@@ -16,6 +16,7 @@ mod definitions;
 mod devices;
 mod displaced;
 mod exact;
+pub mod generated;
 #[cfg(target_os = "linux")]
 mod guarded;
 mod hidden;
