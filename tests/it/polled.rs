@@ -1,5 +1,5 @@
-//! Polls operations as a task does: no poll blocks its thread, and neither does the call that begins an
-//! operation. A driver call that blocks counts as a synchronisation.
+//! Polls operations as a task does, on devices that answer slowly: no poll blocks its thread, and neither
+//! does the call that begins an operation. `driver::polls` does the same on the drivers' stand-ins.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -29,14 +29,13 @@ impl Wake for Unparks {
 }
 
 /// Polls an operation whenever it wakes this thread, and returns how often it had to be woken. Fails if the
-/// host has synchronised since the operation began.
+/// operation has made a call of the driver that blocks.
 fn polled<T>(
     target: &Target,
     begin: impl FnOnce() -> Pending<T>,
     context: &dyn std::fmt::Display,
 ) -> (Result<T, Error>, usize) {
-    let device = target.stream.device();
-    let before = device.host_synchronisations();
+    let before = target.blocking_calls();
     let (mut pending, waker) = (begin(), Waker::from(Arc::new(Unparks(thread::current()))));
     let mut wakes = 0;
     let result = loop {
@@ -46,13 +45,22 @@ fn polled<T>(
         }
         wakes += 1;
     };
-    assert_eq!(device.host_synchronisations() - before, 0, "{context}");
+    assert_eq!(target.blocking_calls() - before, 0, "{context} on {target:?}");
     (result, wakes)
 }
 
 #[test]
 fn no_operation_blocks_before_its_result_is_waited_for() {
-    let target = Target::emulator(32);
+    every_operation(&Target::slow_emulator(32));
+}
+
+#[test]
+fn neither_do_selections_concatenations_and_many_aggregates() {
+    other_operations(&Target::slow_emulator(64));
+}
+
+/// Polls each operation of the table on each type.
+pub fn every_operation(target: &Target) {
     let mut most = 0;
     for operation in OPERATIONS {
         for (seed, data_type) in (1..).zip(types()) {
@@ -64,7 +72,7 @@ fn no_operation_blocks_before_its_result_is_waited_for() {
             let ours = uncounted(target.import(&values));
             let Some(there) = target.answer(argument.on(&target.stream), &context) else { continue };
             let begin = || (operation.call)(&ours, &there, &target.stream);
-            let (answer, wakes) = polled(&target, begin, &context);
+            let (answer, wakes) = polled(target, begin, &context);
             most = most.max(wakes);
             match (target.answer(answer, &context), &theirs) {
                 (None, _) => {}
@@ -79,16 +87,15 @@ fn no_operation_blocks_before_its_result_is_waited_for() {
     assert!(most > 1, "some operation looks twice");
 }
 
-#[test]
-fn neither_do_selections_concatenations_and_many_aggregates() {
-    let target = Target::emulator(64);
+/// Polls the operations that the table lacks.
+pub fn other_operations(target: &Target) {
     for (seed, data_type) in (1..).zip(types()) {
         let context = format!("{data_type}");
         let mut random = Random::new(seed);
         let values = array(&data_type, ROWS, Nulls::Some, &mut random);
         let parts = [target.import(&values), target.import(&values)];
         let both = || concat(&[&parts[0], &parts[1]], &target.stream);
-        if let Some(both) = target.answer(polled(&target, both, &context).0, &context) {
+        if let Some(both) = target.answer(polled(target, both, &context).0, &context) {
             let theirs = arrow_select::concat::concat(&[&values, &values]).unwrap();
             target.assert_same(&both, &theirs, &context);
         }
@@ -96,7 +103,7 @@ fn neither_do_selections_concatenations_and_many_aggregates() {
         let theirs = arrow_select::filter::filter(&values, &keep).unwrap();
         let keep: ArrayRef = Arc::new(keep);
         let selection = Selection::new(&target.import(&keep), &target.stream).unwrap();
-        let kept = polled(&target, || selection.filter(&parts[0]), &context).0;
+        let kept = polled(target, || selection.filter(&parts[0]), &context).0;
         if let Some(kept) = target.answer(kept, &context) {
             target.assert_same(&kept, &theirs, &context);
         }
@@ -108,13 +115,13 @@ fn neither_do_selections_concatenations_and_many_aggregates() {
         Arc::new(DictionaryArray::<UInt8Type>::new(keys, Arc::new(words)))
     };
     let parts = [(), ()].map(|part| target.import(&dictionary(part)));
-    let merged = polled(&target, || concat(&[&parts[0], &parts[1]], &target.stream), &"dictionaries").0;
+    let merged = polled(target, || concat(&[&parts[0], &parts[1]], &target.stream), &"dictionaries").0;
     assert_eq!(merged.unwrap().len(), 400);
     let column: ArrayRef = Arc::new(Int64Array::from_iter_values(0..ROWS as i64));
     let rows = RecordBatch::try_from_iter([("n", column)]).unwrap();
     let rows = target.stream.upload(&batch_from_arrow(&rows).unwrap()).unwrap();
     let sums: Vec<Aggregation> = (0..80).map(|i| sum(col("n")).alias(i.to_string())).collect();
-    let sums = polled(&target, || aggregate(&rows, &sums, None, &target.stream), &"aggregates").0.unwrap();
+    let sums = polled(target, || aggregate(&rows, &sums, None, &target.stream), &"aggregates").0.unwrap();
     let last = target.export(&sums.columns()[79]);
     assert_eq!(last.as_primitive::<Int64Type>().value(0), (0..ROWS as i64).sum::<i64>());
 }

@@ -5,6 +5,7 @@ mod captures;
 mod equivalence;
 mod errors;
 mod foreign;
+mod polls;
 mod releases;
 mod several;
 mod stale;

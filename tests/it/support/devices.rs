@@ -8,16 +8,20 @@
 use std::fmt;
 use std::io::Write;
 use std::sync::{Arc, LazyLock, Once};
+use std::time::Duration;
 
 use arrow_array::{Array as _, ArrayRef, UInt8Array};
 use bowstring::device::testing::{EmulatedDevice, EmulatorOptions, adopt, layout};
 use bowstring::exchange::{from_arrow, to_arrow, validate};
 use bowstring::{Array, Device, Error, Stream};
 
-use super::native::Native;
+use super::native::{Native, Standin};
 use super::ptx::Images;
 use super::refusals::Refusals;
 use super::{assert_same_rows, displaced, rows};
+
+/// The most microseconds for which a slow stream sleeps before a piece of work.
+const SLOW: u64 = 100;
 
 /// The kinds of devices, some of which a run may lack.
 const KINDS: &[&str] = &["cpu", "emulator", "cuda", "rocm"];
@@ -161,6 +165,32 @@ impl Target {
     /// CUDA's and HIP's drivers on the stand-in libraries: slow, so only for parts of a suite.
     pub fn standins() -> Vec<Target> {
         Native::standins().into_iter().map(Target::native).collect()
+    }
+
+    /// A new emulated GPU, whose streams sleep before each piece of work.
+    pub fn slow_emulator(width: u32) -> Target {
+        let options = EmulatorOptions { width, delay: Duration::from_micros(SLOW), ..Default::default() };
+        Target::emulated(format!("emulator:{width}"), options)
+    }
+
+    /// Like [`Target::standins`], with streams that sleep before each piece of work.
+    pub fn slow_standins() -> Vec<Target> {
+        let slow = |native: Native| match native.standin {
+            Some(standin) => standin.slowed(SLOW, || Target::native(native)),
+            None => Target::native(native),
+        };
+        Native::standins().into_iter().map(slow).collect()
+    }
+
+    /// How often the host has waited for the device, as the library counts it, and as the driver does: this
+    /// thread's calls that wait, or on an emulator those of all threads.
+    pub fn blocking_calls(&self) -> u64 {
+        let calls = self.emulator.as_ref().map(EmulatedDevice::calls).unwrap_or_default();
+        let emulated = calls.iter().filter(|(call, _)| call.starts_with("synchronise"));
+        let native = self.native.as_ref().and_then(|native| native.standin);
+        self.stream.device().host_synchronisations()
+            + emulated.map(|(_, times)| times).sum::<u64>()
+            + native.map_or(0, Standin::blocking_calls)
     }
 
     /// Whether the README's table lists this refusal.

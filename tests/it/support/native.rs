@@ -18,7 +18,7 @@ use bowstring::ffi::DeviceType;
 use libloading::Library;
 
 use super::witness::witnessed;
-use library::{Code, contexts_of_cuda, devices_of_hip, symbol};
+use library::{BLOCKING, Code, contexts_of_cuda, devices_of_hip, symbol};
 
 type Callback = unsafe extern "C" fn(*mut c_void);
 
@@ -57,6 +57,8 @@ pub struct Standin {
     pub stop_failing: unsafe extern "C" fn() -> u64,
     alive: unsafe extern "C" fn(u32, i32, u32) -> u64,
     faults: unsafe extern "C" fn(u32, i32) -> u64,
+    calls: unsafe extern "C" fn(*const c_char) -> u64,
+    delay: unsafe extern "C" fn(u64),
 }
 
 impl Raw {
@@ -112,6 +114,8 @@ static STANDIN: LazyLock<Standin> = LazyLock::new(|| Standin {
     stop_failing: symbol(&STANDIN_LIBRARY, "standin_stop_failing"),
     alive: symbol(&STANDIN_LIBRARY, "standin_alive"),
     faults: symbol(&STANDIN_LIBRARY, "standin_faults"),
+    calls: symbol(&STANDIN_LIBRARY, "standin_calls"),
+    delay: symbol(&STANDIN_LIBRARY, "standin_delay"),
 });
 static RAW_STANDINS: LazyLock<[Raw; 2]> =
     LazyLock::new(|| [false, true].map(|rocm| Raw::load(&STANDIN_LIBRARY, rocm)));
@@ -326,6 +330,22 @@ impl Standin {
         let rocm = place.device_type == DeviceType::Rocm;
         // SAFETY: the function takes numbers.
         unsafe { (self.faults)(rocm.into(), place.device_id as i32) }
+    }
+
+    /// How often this thread has called functions that wait for a device.
+    pub fn blocking_calls(&self) -> u64 {
+        // SAFETY: text that ends with a zero.
+        BLOCKING.iter().map(|call| unsafe { (self.calls)(call.as_ptr()) }).sum()
+    }
+
+    /// Runs `make`. The streams that it makes sleep before each piece of work, for up to `micros`.
+    pub fn slowed<T>(&self, micros: u64, make: impl FnOnce() -> T) -> T {
+        // SAFETY: the function takes a number.
+        unsafe { (self.delay)(micros) };
+        let made = make();
+        // SAFETY: as above.
+        unsafe { (self.delay)(0) };
+        made
     }
 
     /// From now on, this thread's `nth` call fails: of this function, or of any if `call` is `None`.

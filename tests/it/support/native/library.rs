@@ -1,9 +1,25 @@
 //! The functions of a driver library, by name; and which context of CUDA or device of HIP is current on a thread.
 
+use std::ffi::CStr;
+
 use libloading::Library;
 
 /// The code that a runtime's function returns.
 pub type Code = i32;
+
+/// The functions that wait for a device: by their purpose, or as real runtimes implement them (those that
+/// free memory at once). Functions that allocate pinned memory may wait too, but are called only until there
+/// is enough of it.
+pub const BLOCKING: [&CStr; 8] = [
+    c"cuEventSynchronize",
+    c"cuStreamSynchronize",
+    c"cuMemFree_v2",
+    c"cuMemFreeHost",
+    c"hipEventSynchronize",
+    c"hipStreamSynchronize",
+    c"hipFree",
+    c"hipHostFree",
+];
 
 pub fn symbol<F: Copy>(library: &Library, name: &str) -> F {
     // SAFETY: the tests ask for functions by names that have these types.
