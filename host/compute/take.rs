@@ -31,9 +31,9 @@ pub struct TakeOptions {
 /// On a GPU this synchronises only for types whose size the device must compute, and for all columns
 /// together: once for strings and lists; once for run-end encoded arrays (for the number of runs) and unions
 /// (for the members of a dense one, and for any whose rows may be null), and once more if their values are
-/// again of these types, or strings or lists. An index out of bounds is an error for the first caller that waits for
-/// the result; until then its row is null. Launches one kernel per width of values, not per column. Copies
-/// the rows, but not buffers that rows only point into.
+/// again of these types, or strings or lists. An index out of bounds is an error for the first caller that
+/// waits for the result; until then its row is null. Launches one kernel per width of values, not per column.
+/// Copies the rows, but not buffers that rows only point into.
 ///
 /// ```
 /// use bowstring::{Stream, compute::{TakeOptions, take}, exchange::{from_arrow, to_arrow}};

@@ -57,8 +57,8 @@ impl Draft {
         }
     }
 
-    /// Returns the array. `lacking` are the arrays of rows that drafts lacked, `begun` those that other passes
-    /// had begun, each in the order of the drafts.
+    /// Returns the array. `lacking` are the arrays of rows that drafts lacked, `begun` those that other
+    /// passes had begun, each in the order of the drafts.
     pub fn finish(
         self,
         pass: &mut Pass,

@@ -14,7 +14,9 @@ use super::structure::Marked;
 use super::structure::runs::KeptRuns;
 use super::take::finished;
 use crate::array::{Array, Bitmap, Buffer, Slot};
-use crate::pass::{Counter, Granted, Pass, Pending, Region, Request, Requests, Table, bits};
+use crate::pass::{
+    Counter, Granted, Looks, Pass, Pending, Region, Request, Requests, Seen, Table, Words, bits,
+};
 use crate::{Result, Stream};
 
 /// The kept rows of some columns.
@@ -38,12 +40,14 @@ pub(crate) fn filter(columns: &[&Array], mask: Source<'_>, stream: &Stream) -> R
     let mut started = plan.start(&mut pass)?;
     let outcome = unread.outcome();
     let mask = unread.read(&mut pass, &started.granted, started.granted.counter(total))?;
-    started.launch(&mut pass, &mask)?;
-    let counters = started.counters();
+    let mut looks = Looks::default();
+    started.launch(&mut pass, &mask, &mut looks)?;
     Ok(Pending::begin(stream, async move {
-        let words = pass.read(&counters.iter().collect::<Vec<_>>()).await?;
-        outcome(&words)?;
-        started.build(pass, &mask, total.of(&words) as usize, &words).await
+        let words = looks.read(&mut pass).await?;
+        let own = &words[&started.counters];
+        outcome(own)?;
+        let total = total.of(own) as usize;
+        started.build(pass, &mask, total, &words).await
     }))
 }
 
@@ -56,13 +60,11 @@ pub(crate) fn filter_by(
     columns: &[&Array],
 ) -> Result<Pending<Filtered>> {
     let mut started = Plan::new(&mut pass, mask.rows, columns)?.start(&mut pass)?;
-    started.launch(&mut pass, mask)?;
-    let (mask, counters, stream) = (mask.clone(), started.counters(), pass.stream().clone());
+    let mut looks = Looks::default();
+    started.launch(&mut pass, mask, &mut looks)?;
+    let (mask, stream) = (mask.clone(), pass.stream().clone());
     Ok(Pending::begin(&stream, async move {
-        let words = match counters.is_empty() {
-            true => vec![],
-            false => pass.read(&counters.iter().collect::<Vec<_>>()).await?,
-        };
+        let words = looks.read(&mut pass).await?;
         started.build(pass, &mask, rows, &words).await
     }))
 }
@@ -99,12 +101,15 @@ enum Contents {
     Runs(Box<Runs>),
 }
 
-/// Runs being filtered, with the plan that filters their ends and values.
+/// Runs being filtered, with the plan that filters their ends and values, and the places of what the host
+/// reads of them.
 struct Runs {
     kept: KeptRuns,
     planned: Option<Plan>,
     started: Option<Started>,
     marked: Option<Marked>,
+    faults: Seen,
+    counters: Seen,
 }
 
 impl Plan {
@@ -136,7 +141,8 @@ impl Plan {
             Children::Runs => {
                 let kept = KeptRuns::new(pass, array)?;
                 let planned = Plan::of(pass, kept.runs(), &[&kept.ends(pass)?, &array.children()[1]])?;
-                let runs = Runs { kept, planned: Some(planned), started: None, marked: None };
+                let (planned, faults, counters) = (Some(planned), Seen::default(), Seen::default());
+                let runs = Runs { kept, planned, started: None, marked: None, faults, counters };
                 let contents = Contents::Runs(Box::new(runs));
                 return Ok(Column { array: array.clone(), validity: None, contents, children: vec![] });
             }
@@ -185,13 +191,16 @@ impl Plan {
         let table = (!table.is_empty()).then(|| pass.upload(table.words())).transpose()?;
         let bitmaps = self.bitmaps.into_iter().map(|(_, target)| target).collect();
         self.columns.iter_mut().try_for_each(|column| column.start(pass))?;
-        Ok(Started { granted, columns: self.columns, table, bitmaps, nulls, values: self.values })
+        let (columns, values, counters) = (self.columns, self.values, Seen::default());
+        Ok(Started { granted, counters, columns, table, bitmaps, nulls, values })
     }
 }
 
 /// A plan whose requests were granted.
 struct Started {
     granted: Granted,
+    /// The place of its own counters, once it was launched.
+    counters: Seen,
     columns: Vec<Column>,
     table: Option<Region>,
     /// The filtered bitmaps, and the first of the counters of their unset bits.
@@ -201,9 +210,11 @@ struct Started {
 }
 
 impl Started {
-    /// Launches every kernel that does not depend on the row count.
-    fn launch(&mut self, pass: &mut Pass, mask: &Mask) -> Result<()> {
-        self.columns.iter_mut().try_for_each(|column| column.find(pass, &self.granted, mask))?;
+    /// Launches every kernel that does not depend on the row count, and adds what the host must read before
+    /// the others.
+    fn launch(&mut self, pass: &mut Pass, mask: &Mask, looks: &mut Looks) -> Result<()> {
+        self.counters = self.granted.look(looks);
+        self.columns.iter_mut().try_for_each(|column| column.find(pass, &self.granted, mask, looks))?;
         let Some(table) = &self.table else { return Ok(()) };
         let (len, (words, words_offset)) = (mask.rows as u64, mask.words());
         let args = FilterBits {
@@ -219,40 +230,23 @@ impl Started {
         pass.launch(&FILTER_BITS[0], &args)
     }
 
-    /// Returns the counters that the host must read before the remaining launches.
-    fn counters(&self) -> Vec<Region> {
-        let own = self.granted.has_counters().then(|| self.granted.counters().clone());
-        own.into_iter().chain(self.columns.iter().flat_map(Column::counters)).collect()
-    }
-
     /// Builds the filtered columns, each of `rows` rows.
-    async fn build(self, mut pass: Pass, mask: &Mask, rows: usize, mut words: &[u64]) -> Result<Filtered> {
-        let columns = self.columns(&mut pass, mask, rows, &mut words)?;
+    async fn build(self, mut pass: Pass, mask: &Mask, rows: usize, words: &Words) -> Result<Filtered> {
+        let columns = self.columns(&mut pass, mask, rows, words)?;
         let columns = finished(&mut pass, columns).await?;
         pass.finish()?;
         Ok(Filtered { columns, rows })
     }
 
-    /// As [`Started::build`], but the arrays become parts of what the pass makes. Consumes its own counters
-    /// from the front of `words`.
-    fn columns(
-        mut self,
-        pass: &mut Pass,
-        mask: &Mask,
-        rows: usize,
-        words: &mut &[u64],
-    ) -> Result<Vec<Draft>> {
+    /// As [`Started::build`], but the arrays become parts of what the pass makes.
+    fn columns(mut self, pass: &mut Pass, mask: &Mask, rows: usize, words: &Words) -> Result<Vec<Draft>> {
         let columns = std::mem::take(&mut self.columns).into_iter();
         match rows {
             0 => columns.map(|column| empty_like(pass, &column.array).map(Draft::Whole)).collect(),
             all if all == mask.rows => Ok(columns.map(|column| Draft::Whole(column.array)).collect()),
             _ => {
                 let values = self.values.launch(pass, mask, rows)?;
-                let own = if self.granted.has_counters() { self.granted.counters().bytes() / 8 } else { 0 };
-                let (own, rest) = words.split_at(own);
-                *words = rest;
-                let found = Found { granted: &self.granted, words: own };
-                columns.map(|column| self.column(pass, found, rows, (&values, words), column)).collect()
+                columns.map(|column| self.column(pass, rows, (&values, words), column)).collect()
             }
         }
     }
@@ -260,15 +254,14 @@ impl Started {
     fn column(
         &self,
         pass: &mut Pass,
-        found: Found<'_>,
         rows: usize,
-        (values, others): (&[Region], &mut &[u64]),
+        (values, words): (&[Region], &Words),
         column: Column,
     ) -> Result<Draft> {
-        let array = &column.array;
+        let (array, own) = (&column.array, &words[&self.counters]);
         let mut parts = pass.parts(array.data_type().clone(), rows);
         if let Some(place) = column.validity {
-            let nulls = self.nulls.plus(place).of(found.words) as usize;
+            let nulls = self.nulls.plus(place).of(own) as usize;
             parts.null_count = Some(nulls);
             // Without nulls the array needs no bitmap.
             parts.validity = (nulls > 0).then(|| Bitmap { buffer: self.bitmap(place, rows), offset: 0 });
@@ -276,10 +269,11 @@ impl Started {
         let slots = array.layout().slots().count();
         match column.contents {
             Contents::Ranges(node) => {
+                let found = Found { granted: &self.granted, words: own };
                 let children = node.build(pass, found, rows, &mut parts)?;
                 return Draft::nested(parts, children);
             }
-            Contents::Runs(runs) => return Draft::nested(parts, runs.build(pass, others)?),
+            Contents::Runs(runs) => return Draft::nested(parts, runs.build(pass, words)?),
             Contents::Bits(place) => parts.buffers.push(self.bitmap(place, rows)),
             Contents::Values(first) => {
                 parts.buffers.extend(values[first..][..slots].iter().map(Region::buffer))
@@ -292,7 +286,7 @@ impl Started {
             true => array.children().iter().cloned().map(Draft::Whole).collect(),
             false => {
                 let children = column.children.into_iter();
-                let built = children.map(|child| self.column(pass, found, rows, (values, others), child));
+                let built = children.map(|child| self.column(pass, rows, (values, words), child));
                 built.collect::<Result<_>>()?
             }
         };
@@ -315,43 +309,30 @@ impl Column {
     }
 
     /// Launches the search for ranges and runs in this column and its children.
-    fn find(&mut self, pass: &mut Pass, granted: &Granted, mask: &Mask) -> Result<()> {
+    fn find(&mut self, pass: &mut Pass, granted: &Granted, mask: &Mask, looks: &mut Looks) -> Result<()> {
         match &mut self.contents {
             Contents::Ranges(node) => node.find(pass, granted, Rows::Kept(mask))?,
             Contents::Runs(runs) => {
                 let marked = runs.marked.insert(runs.kept.find(pass, mask)?);
-                runs.started.iter_mut().try_for_each(|started| started.launch(pass, &marked.mask))?;
+                (runs.faults, runs.counters) =
+                    (looks.at([runs.kept.faults()]), looks.at([marked.counters()]));
+                runs.started.iter_mut().try_for_each(|started| started.launch(pass, &marked.mask, looks))?;
             }
             Contents::Bits(_) | Contents::Values(_) => {}
         }
-        self.children.iter_mut().try_for_each(|child| child.find(pass, granted, mask))
-    }
-
-    /// Returns the counters of runs, in the order in which [`Started::columns`] consumes them.
-    fn counters(&self) -> Vec<Region> {
-        let own = match &self.contents {
-            Contents::Runs(runs) => {
-                let found = [runs.kept.faults().clone()].into_iter();
-                let marked = runs.marked.iter().map(|marked| marked.counters().clone());
-                found.chain(marked).chain(runs.started.iter().flat_map(Started::counters)).collect()
-            }
-            _ => vec![],
-        };
-        own.into_iter().chain(self.children.iter().flat_map(Column::counters)).collect()
+        self.children.iter_mut().try_for_each(|child| child.find(pass, granted, mask, looks))
     }
 }
 
 impl Runs {
-    /// Builds the ends and the values of the remaining runs. Consumes its counters from the front of `words`.
-    fn build(self, pass: &mut Pass, words: &mut &[u64]) -> Result<Vec<Draft>> {
+    /// Builds the ends and the values of the remaining runs.
+    fn build(self, pass: &mut Pass, words: &Words) -> Result<Vec<Draft>> {
         let (Some(marked), Some(started)) = (self.marked, self.started) else {
             return Err(pass.unsupported("runs that nobody has found"));
         };
-        let (faults, rest) = words.split_at(self.kept.faults().bytes() / 8);
-        KeptRuns::check(faults)?;
-        let (counters, rest) = rest.split_at(marked.counters().bytes() / 8);
-        *words = rest;
-        let parts = started.columns(pass, &marked.mask, marked.total(counters), words)?;
+        KeptRuns::check(&words[&self.faults])?;
+        let runs = marked.total(&words[&self.counters]);
+        let parts = started.columns(pass, &marked.mask, runs, words)?;
         parts.into_iter().map(|part| part.part_of(pass)).collect()
     }
 }

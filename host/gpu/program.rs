@@ -27,7 +27,7 @@ use crate::device::{Gpu, Reserved};
 use crate::expr::Fold;
 use crate::expr::plan::{Op, Plan};
 use crate::pass::{
-    Counter, Granted, Pass, Pending, Region, Request, Requests, Table, bits, is_aligned, validity,
+    Counter, Granted, Looks, Pass, Pending, Region, Request, Requests, Table, bits, is_aligned, validity,
 };
 use crate::{Error, Result, Stream};
 use failures::Failures;
@@ -398,15 +398,13 @@ pub(crate) fn aggregate(
     loaded.launch(&mut pass, &program)?;
     let (kinds, wide) = (kinds.to_vec(), loaded.code.wide);
     let outcome = loaded.outcome();
-    let count = words;
     Ok(Pending::begin(stream, async move {
-        // The partial aggregates, followed by the first row that failed.
-        let read: Vec<&Region> = [&left].into_iter().chain(failed.map(|_| granted.counters())).collect();
-        let words = pass.read(&read).await?;
+        let mut looks = Looks::default();
+        let (left, counters) = (looks.at([&left]), granted.look(&mut looks));
+        let words = looks.read(&mut pass).await?;
         pass.finish()?;
-        let (words, counters) = words.split_at(count);
-        failed.map_or(Ok(()), |failed| outcome(failed.of(counters)))?;
-        let mut words = words.to_vec();
+        failed.map_or(Ok(()), |failed| outcome(failed.of(&words[&counters])))?;
+        let mut words = words[&left].to_vec();
         for part in words.chunks_mut(kinds.len() * PART_WORDS as usize) {
             let each = part.chunks_mut(PART_WORDS as usize).zip(kinds.iter().zip(&numbers));
             each.for_each(|(words, (kind, number))| plain_extreme(words, *kind, *number, wide));

@@ -59,6 +59,7 @@ pub(crate) use joined::{all, both};
 pub use pending::Pending;
 pub(crate) use pending::block_on;
 pub(crate) use probes::{ATOMICS, Direction};
+pub(crate) use reads::{Looks, Seen, Words};
 pub(crate) use region::Region;
 pub(crate) use requests::{Counter, Granted, Request, Requests};
 use small_uploads::SmallUploads;

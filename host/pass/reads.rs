@@ -1,6 +1,7 @@
 //! Reads words that kernels have written: in the middle of an operation, or when a result is waited for.
 
 use std::future::Future;
+use std::ops::{Index, Range};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -67,6 +68,49 @@ impl Pass {
     /// Keeps an array for as long as checks of this pass may read it.
     pub fn keep_for_checks(&mut self, array: &Array) {
         self.looked_at.push(array.clone());
+    }
+}
+
+/// Regions that a pass reads at once. Each part of an operation keeps the place of its words, so parts need
+/// not agree on an order.
+#[derive(Default)]
+pub(crate) struct Looks {
+    regions: Vec<Region>,
+    words: usize,
+}
+
+/// The place of some regions' words among all that are read.
+#[derive(Clone, Default)]
+pub(crate) struct Seen(Range<usize>);
+
+/// The words that were read.
+pub(crate) struct Words(Vec<u64>);
+
+impl Looks {
+    /// Adds regions. Their words come one region after the other.
+    pub fn at<'a>(&mut self, regions: impl IntoIterator<Item = &'a Region>) -> Seen {
+        let first = self.words;
+        for region in regions {
+            self.words += region.bytes() / size_of::<u64>();
+            self.regions.push(region.clone());
+        }
+        Seen(first..self.words)
+    }
+
+    /// Reads all regions, as [`Pass::read`] does. Without any, it does not look at the device.
+    pub async fn read(&self, pass: &mut Pass) -> Result<Words> {
+        if self.regions.is_empty() {
+            return Ok(Words(vec![]));
+        }
+        pass.read(&self.regions.iter().collect::<Vec<_>>()).await.map(Words)
+    }
+}
+
+impl Index<&Seen> for Words {
+    type Output = [u64];
+
+    fn index(&self, seen: &Seen) -> &[u64] {
+        &self.0[seen.0.clone()]
     }
 }
 

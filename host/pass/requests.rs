@@ -9,6 +9,7 @@ use std::ops::Index;
 use bowstring_kernels::memory::Out;
 
 use super::Pass;
+use super::reads::{Looks, Seen};
 use super::region::Region;
 use crate::Result;
 
@@ -168,6 +169,11 @@ impl Granted {
     /// All counters, for reading them. Panics if none was requested.
     pub fn counters(&self) -> &Region {
         self.counters.as_ref().expect("counters were asked for")
+    }
+
+    /// Adds the counters, if there are any, to what is read.
+    pub fn look(&self, looks: &mut Looks) -> Seen {
+        looks.at(&self.counters)
     }
 }
 

@@ -162,6 +162,31 @@ fn values_that_no_row_has_fail_a_strict_cast() {
     }
 }
 
+/// A filter uses nothing that it has read about the values of runs if it keeps all runs, or none. That must
+/// not shift the words of other columns.
+#[test]
+fn a_filter_of_several_runs_may_keep_each_run_of_one() {
+    let rows = 400;
+    let of = |run: i32| -> ArrayRef {
+        let values = Int64Array::from_iter((0..rows / run).map(|i| (i % 3 > 0).then_some(i64::from(i))));
+        let ends = Int32Array::from_iter_values((1..=rows / run).map(|i| i * run));
+        Arc::new(RunArray::<Int32Type>::try_new(&ends, &values).unwrap())
+    };
+    let columns = [("a", of(4), true), ("b", of(1), true), ("c", of(2), true), ("d", of(400), true)];
+    let columns = RecordBatch::try_from_iter_with_nullable(columns).unwrap();
+    let columns: ArrayRef = Arc::new(StructArray::from(columns));
+    for every in [4, 2, 3] {
+        let keep = BooleanArray::from_iter((0..rows).map(|row| Some(row % every == 0)));
+        let theirs = arrow_select::filter::filter(&columns, &keep).unwrap();
+        let keep: ArrayRef = Arc::new(keep);
+        for target in devices() {
+            let ours =
+                filter(&target.import(&columns), &target.import(&keep), &target.stream).wait().unwrap();
+            target.assert_same(&ours, &theirs, &format!("every {every}th row"));
+        }
+    }
+}
+
 /// A pair of types that arrow-rs refuses for any values is refused for an empty array, too.
 #[test]
 fn what_is_refused_is_refused_of_no_items() {

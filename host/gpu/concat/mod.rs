@@ -21,7 +21,7 @@ use super::indices::index_width;
 use super::rows::offsets_of;
 use super::structure::runs::SliceRuns;
 use crate::array::{Array, Slot, children};
-use crate::pass::{Pass, Pending, Region, Table};
+use crate::pass::{Looks, Pass, Pending, Seen, Table, Words};
 use crate::transfer::sized_arrays;
 use crate::{Error, Result, Stream};
 
@@ -67,20 +67,24 @@ enum Found {
     Ends(Vec<Array>),
 }
 
-/// The device memory that the host must read for a node.
+/// The words that the host must read for a node.
 enum Look {
-    Spans(Region),
-    Runs(Vec<SliceRuns>),
+    Spans(Seen),
+    Runs(Vec<(SliceRuns, Seen)>),
 }
 
 impl Look {
     /// Launches what finds the extent of a node's children; `None` if nothing needs to be read.
-    fn at(pass: &mut Pass, node: &Node) -> Result<Option<Look>> {
+    fn at(pass: &mut Pass, node: &Node, looks: &mut Looks) -> Result<Option<Look>> {
         if node.pieces.len() < 2 {
             return Ok(None);
         }
         if let DataType::RunEndEncoded(..) = node.data_type {
-            let runs = node.pieces.iter().map(|piece| SliceRuns::new(pass, piece));
+            let runs = node.pieces.iter().map(|piece| {
+                let runs = SliceRuns::new(pass, piece)?;
+                let seen = looks.at(runs.counters());
+                Ok((runs, seen))
+            });
             return runs.collect::<Result<_>>().map(|runs| Some(Look::Runs(runs)));
         }
         let Some(width) = node.offset_width() else { return Ok(None) };
@@ -93,14 +97,7 @@ impl Look {
         let entry = find(SPANS, &[width as u32]).ok_or_else(|| pass.unsupported(&node.data_type))?;
         let args = Spans { arrays: arrays.input(), count: table.len() as u64, out: out.out() };
         pass.launch(entry, &args)?;
-        Ok(Some(Look::Spans(out)))
-    }
-
-    fn regions(&self) -> Vec<&Region> {
-        match self {
-            Look::Spans(spans) => vec![spans],
-            Look::Runs(runs) => runs.iter().flat_map(SliceRuns::counters).collect(),
-        }
+        Ok(Some(Look::Spans(looks.at([&out]))))
     }
 }
 
@@ -109,8 +106,9 @@ async fn plan(pass: &mut Pass, data_type: &DataType, arrays: Vec<Array>) -> Resu
     let mut nodes = vec![Node::new(data_type, arrays)];
     let (mut next, mut waiting) = (0, vec![]);
     loop {
+        let mut looks = Looks::default();
         while next < nodes.len() {
-            match Look::at(pass, &nodes[next])? {
+            match Look::at(pass, &nodes[next], &mut looks)? {
                 Some(look) => waiting.push((next, look)),
                 None if !expand(&mut nodes, next, None)? => return Ok(None),
                 None => {}
@@ -120,14 +118,9 @@ async fn plan(pass: &mut Pass, data_type: &DataType, arrays: Vec<Array>) -> Resu
         if waiting.is_empty() {
             return Ok(Some(nodes));
         }
-        let regions: Vec<&Region> = waiting.iter().flat_map(|(_, look)| look.regions()).collect();
-        let words = pass.read(&regions).await?;
-        let mut words = &words[..];
+        let words = looks.read(pass).await?;
         for (at, look) in waiting.drain(..) {
-            let len: usize = look.regions().iter().map(|region| region.bytes() / 8).sum();
-            let (own, rest) = words.split_at(len);
-            words = rest;
-            let values = nodes[at].answered(pass, &look, own)?;
+            let values = nodes[at].answered(pass, &look, &words)?;
             expand(&mut nodes, at, values)?;
         }
     }
@@ -158,17 +151,16 @@ impl Node {
     }
 
     /// Records the words that were read. Returns the values of runs.
-    fn answered(&mut self, pass: &Pass, look: &Look, words: &[u64]) -> Result<Option<Vec<Array>>> {
+    fn answered(&mut self, pass: &Pass, look: &Look, words: &Words) -> Result<Option<Vec<Array>>> {
         match look {
-            Look::Spans(_) => {
-                let spans = self.pieces.iter().zip(words.chunks_exact(2));
+            Look::Spans(seen) => {
+                let spans = self.pieces.iter().zip(words[seen].chunks_exact(2));
                 let spans = spans.map(|(piece, span)| checked(piece, span[0], span[1]));
                 self.found = Found::Spans(spans.collect::<Result<_>>()?);
                 Ok(None)
             }
             Look::Runs(runs) => {
-                let found =
-                    runs.iter().zip(words.chunks_exact(4)).map(|(runs, words)| runs.found(pass, words));
+                let found = runs.iter().map(|(runs, seen)| runs.found(pass, &words[seen]));
                 let (ends, values) = found.collect::<Result<Vec<_>>>()?.into_iter().unzip();
                 self.found = Found::Ends(ends);
                 Ok(Some(values))

@@ -12,7 +12,7 @@ use crate::gpu::bitmap::aligned;
 use crate::gpu::mask::Mask;
 use crate::gpu::rows::{rows_of, unit};
 use crate::gpu::text::text_column;
-use crate::pass::{BitPointer, Pass, Region, Table, bits, validity};
+use crate::pass::{BitPointer, Looks, Pass, Region, Table, bits, validity};
 use crate::{Error, Result};
 
 /// The rounds launched before the host checks whether they sufficed; in nearly all cases they do.
@@ -153,14 +153,15 @@ pub(crate) async fn firsts(pass: &mut Pass, array: &Array) -> Result<Option<Firs
             round += 1;
         }
         let marked = Marked::new(pass, rows, &bits)?;
-        let words = pass.read(&[&left, &fault, marked.counters()]).await?;
-        let (left, others) = words.split_at(ROUNDS as usize);
-        if others[0] != u64::MAX {
-            return Err(outside(others[0] as usize));
+        let mut looks = Looks::default();
+        let [left, fault, counters] = [&left, &fault, marked.counters()].map(|region| looks.at([region]));
+        let words = looks.read(pass).await?;
+        if words[&fault][0] != u64::MAX {
+            return Err(outside(words[&fault][0] as usize));
         }
         // Each round settles at least the rows equal to the first unsettled one, so the loop ends.
-        if left[ROUNDS as usize - 1] == 0 {
-            let count = marked.total(&others[1..]);
+        if words[&left][ROUNDS as usize - 1] == 0 {
+            let count = marked.total(&words[&counters]);
             let of = both[((round - 1) % 2) as usize].clone();
             return Ok(Some(Firsts { of, rows, marked: marked.mask, count }));
         }

@@ -18,7 +18,7 @@ use crate::gpu::mask::Mask;
 use crate::gpu::nulls::null_counts;
 use crate::gpu::parts::{check_end, part_of};
 use crate::gpu::rows::rows_of;
-use crate::pass::{BitPointer, Pass, Region, Requests};
+use crate::pass::{BitPointer, Looks, Pass, Region, Requests};
 use crate::{Error, Result, Stream};
 
 /// Returns the width of a run end in bytes.
@@ -176,13 +176,15 @@ pub(crate) async fn taken(Pick { array, indices, outside }: &Pick, stream: &Stre
     let entry = find(STRETCHES, &[8]).ok_or_else(|| pass.unsupported(array.data_type()))?;
     pass.launch(entry, &args)?;
     let marked = Marked::new(&mut pass, rows, &bits)?;
-    let words = pass.read(&[granted.counters(), marked.counters()]).await?;
-    let (own, others) = words.split_at(granted.counters().bytes() / 8);
+    let mut looks = Looks::default();
+    let (own, of_marked) = (looks.at([granted.counters()]), looks.at([marked.counters()]));
+    let words = looks.read(&mut pass).await?;
+    let own = &words[&own];
     by.check(pass.gpu(), own)?;
     if fault.of(own) != u64::MAX {
         return Err(uncovered(fault.of(own)));
     }
-    let runs = marked.total(others);
+    let runs = marked.total(&words[&of_marked]);
     let (ends, picked) = ends_and_rows(&mut pass, &marked.mask, runs, Some(&of), ends.data_type())?;
     // A null or out-of-bounds index yields a run number that no value has.
     let may_be_null = indices.possible_nulls().is_some() || outside.is_null();

@@ -17,7 +17,7 @@ use crate::gpu::map::{Column, fill_null, map};
 use crate::gpu::nulls::null_counts;
 use crate::gpu::parts::part_of;
 use crate::gpu::rows::rows_of;
-use crate::pass::{Pass, Region, Table, bits, input, validity};
+use crate::pass::{Looks, Pass, Region, Table, bits, input, validity};
 use crate::{Error, Result, Stream};
 
 /// Returns the error that the words report about rows of a union.
@@ -202,21 +202,20 @@ async fn in_order(
     let members: Table<MemberRow> = fields.iter().zip(array.children()).map(of_member).collect();
     let looked_at = if rows.nulls { validity(rows.taken) } else { (In::absent(), 0) };
     look(&mut pass, (types, offsets), looked_at, len, &members, (Out::absent(), &faults))?;
-    let mut marked = vec![];
+    let (mut looks, mut marked) = (Looks::default(), vec![]);
+    let faults = looks.at([&faults]);
     for (id, _) in fields.iter() {
         let bits = rows_of_type(&mut pass, types, id, len)?;
-        marked.push(Marked::new(&mut pass, len, &bits)?);
+        let one = Marked::new(&mut pass, len, &bits)?;
+        let seen = looks.at([one.counters()]);
+        marked.push((one, seen));
     }
-    let counters: Vec<&Region> = [&faults].into_iter().chain(marked.iter().map(Marked::counters)).collect();
-    let words = pass.read(&counters).await?;
-    check(&words)?;
+    let words = looks.read(&mut pass).await?;
+    check(&words[&faults])?;
     let places = pass.rows(len, 4)?;
     let mut picked = vec![];
-    let mut words = &words[2..];
-    for (one, member) in marked.iter().zip(array.children()) {
-        let (own, rest) = words.split_at(one.counters().bytes() / 8);
-        words = rest;
-        let total = one.total(own);
+    for ((one, seen), member) in marked.iter().zip(array.children()) {
+        let total = one.total(&words[seen]);
         if total > i32::MAX as usize {
             let problem = format!("{total} rows of a member do not fit the offsets of {}", array.data_type());
             return Err(Error::invalid("take", problem));
