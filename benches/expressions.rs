@@ -15,7 +15,7 @@ use arrow_array::*;
 use arrow_ord::cmp;
 use arrow_schema::{DataType, Field, Schema};
 use arrow_string::like;
-use bowstring::Batch;
+use bowstring::DeviceBatch;
 use bowstring::compute::{Aggregates, Projection};
 use bowstring::expr::{Expr, Literal, Options, col, sum};
 use criterion::{Criterion, criterion_group, criterion_main};
@@ -26,11 +26,11 @@ use support::{Moved, Scale, Where, wanted};
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-fn batch(place: &Where, columns: &[(&str, ArrayRef)]) -> Option<Batch> {
+fn batch(place: &Where, columns: &[(&str, ArrayRef)]) -> Option<DeviceBatch> {
     let field = |(name, array): &(&str, ArrayRef)| Field::new(*name, array.data_type().clone(), true);
     let schema = Arc::new(Schema::new(columns.iter().map(field).collect::<Vec<_>>()));
     let arrays = columns.iter().map(|(_, array)| place.import(array)).collect::<Option<Vec<_>>>()?;
-    Some(Batch::try_new(schema, arrays, columns[0].1.len()).expect("columns of one length"))
+    Some(DeviceBatch::try_new(schema, arrays, columns[0].1.len()).expect("columns of one length"))
 }
 
 fn expressions(criterion: &mut Criterion) {
@@ -117,7 +117,7 @@ fn texts(criterion: &mut Criterion, place: &Where, data_type: &DataType, rows: u
         few @ 0..32 => format!("ship {few:02}"),
         more => format!("rail {more} in the mode {}", more % 10),
     };
-    let mut made: Option<(ArrayRef, Batch)> = None;
+    let mut made: Option<(ArrayRef, DeviceBatch)> = None;
     for (name, expr, needle, arrow) in tests {
         let of = data_type.to_string().to_lowercase();
         let id = format!("{name}/{}/{of}/{rows}/-/no-nulls/1", place.name);

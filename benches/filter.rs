@@ -9,7 +9,7 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, BooleanArray, RecordBatch};
 use arrow_schema::{Field, Schema};
 use arrow_select::coalesce::BatchCoalescer;
-use bowstring::Batch;
+use bowstring::DeviceBatch;
 use bowstring::compute::{Coalescer, filter};
 use criterion::{Criterion, criterion_group, criterion_main};
 
@@ -153,7 +153,7 @@ fn batches(criterion: &mut Criterion, place: &Where, rows: usize, columns: usize
     ) else {
         return;
     };
-    let ours = Batch::try_new(schema.clone(), our_columns, rows).expect("a batch");
+    let ours = DeviceBatch::try_new(schema.clone(), our_columns, rows).expect("a batch");
     // Each column has its own memory, as ours have on a GPU.
     let copied = (0..columns).map(|_| values("int32", rows, false)).collect();
     let theirs = RecordBatch::try_new(schema, copied).expect("a batch");
@@ -193,7 +193,7 @@ fn coalesced(criterion: &mut Criterion, place: &Where, name: &str, rows: usize, 
     ) else {
         return;
     };
-    let ours = Batch::try_new(schema.clone(), ours, rows).expect("a batch");
+    let ours = DeviceBatch::try_new(schema.clone(), ours, rows).expect("a batch");
     let theirs = RecordBatch::try_new(schema.clone(), theirs).expect("a batch");
     let keep = BooleanArray::new(keep, None);
     let mut group = place.group(criterion, id, moved);

@@ -18,7 +18,7 @@ use bowstring::compute::{CastOptions, TakeOptions, cast, filter, null_count, tak
 use bowstring::device::testing::open_from;
 use bowstring::exchange::{batch_from_arrow, from_arrow};
 use bowstring::ffi::DeviceType;
-use bowstring::{Array, Batch, Device, Result, Stream};
+use bowstring::{Array, Device, DeviceBatch, Result, Stream};
 use libloading::Library;
 
 const ROWS: usize = 8_192;
@@ -90,9 +90,9 @@ impl Standin {
 type Work = fn(&Inputs) -> Result<Vec<Array>>;
 
 struct Inputs {
-    batch: Batch,
+    batch: DeviceBatch,
     /// The same batch with unknown null counts.
-    uncounted: Batch,
+    uncounted: DeviceBatch,
     narrow: SchemaRef,
     mask: Array,
     indices: Array,
@@ -139,7 +139,7 @@ fn inputs(device: &Device, columns: usize, nulls: bool) -> Inputs {
     };
     let uncounted = batch.columns().iter().map(uncounted).collect();
     Inputs {
-        uncounted: Batch::try_new(batch.schema().clone(), uncounted, ROWS).expect("as it was"),
+        uncounted: DeviceBatch::try_new(batch.schema().clone(), uncounted, ROWS).expect("as it was"),
         narrow,
         batch,
         mask: up(&mask),

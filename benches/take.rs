@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use arrow_array::{Array as _, ArrayRef, Int32Array};
 use arrow_schema::{Field, Schema};
-use bowstring::Batch;
+use bowstring::DeviceBatch;
 use bowstring::compute::{TakeOptions, take};
 use criterion::{Criterion, criterion_group, criterion_main};
 
@@ -112,7 +112,7 @@ fn batches(criterion: &mut Criterion, place: &Where, rows: usize, columns: usize
     else {
         return;
     };
-    let ours = Batch::try_new(schema, our_columns, rows).expect("a batch");
+    let ours = DeviceBatch::try_new(schema, our_columns, rows).expect("a batch");
     let mut group = place.group(criterion, id, moved);
     let options = TakeOptions::default();
     group.ours(|| {

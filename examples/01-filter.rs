@@ -11,7 +11,7 @@ use arrow_cast::display::{ArrayFormatter, FormatOptions};
 use arrow_schema::DataType;
 use bowstring::compute::{CastOptions, TakeOptions, cast, filter, null_count, take};
 use bowstring::exchange::{batch_from_arrow, batch_to_arrow, from_arrow, to_arrow};
-use bowstring::{Batch, Device, Stream};
+use bowstring::{Device, DeviceBatch, Stream};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let city: ArrayRef = Arc::new(StringViewArray::from(vec![
@@ -36,7 +36,7 @@ fn run(stream: &Stream, before: &RecordBatch) -> Result<(), Box<dyn Error>> {
     println!("\n=== on {} ({}) ===", stream.device().name(), stream.device().place());
     // This shares the memory of the arrow-rs batch if the device can read it, else copies it.
     let batch = stream.upload(&batch_from_arrow(before)?)?;
-    let after = |batch: &Batch| batch_to_arrow(&stream.download(batch)?);
+    let after = |batch: &DeviceBatch| batch_to_arrow(&stream.download(batch)?);
 
     // A null in the mask drops its row, as false does. The mask is read once for all columns.
     let mask = BooleanArray::from(vec![Some(true), Some(false), None, Some(true), Some(true)]);

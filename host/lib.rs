@@ -1,13 +1,13 @@
 //! Compute kernels for Apache Arrow arrays in place: in host memory, on NVIDIA GPUs, and on AMD GPUs.
 //!
 //! An [`Array`] is Arrow data on a device: an imported C struct, a view of an arrow-rs array, or the result
-//! of an operation. A [`Batch`] is a set of arrays under a schema. Each operation accepts either, and a
+//! of an operation. A [`DeviceBatch`] is a set of arrays under a schema. Each operation accepts either, and a
 //! [`Stream`], which determines the device and the order of execution. It returns a [`Pending`] result, which
 //! can be waited for or awaited.
 //!
 //! | here | in arrow-rs | in CUDA's world |
 //! | --- | --- | --- |
-//! | [`Array`], [`Batch`] | `ArrayRef`, `RecordBatch` | a `cudf::column`, a `cudf::table` |
+//! | [`Array`], [`DeviceBatch`] | `ArrayRef`, `RecordBatch` | a `cudf::column`, a `cudf::table` |
 //! | [`Device`] | | the primary context of a device |
 //! | [`Stream`] | | a `cudaStream_t`; the CPU's stream runs its work at once |
 //! | an array's [event](Array::wait) | | the `cudaEvent_t` after its last write |
@@ -75,7 +75,7 @@ mod gpu;
 mod pass;
 mod transfer;
 
-pub use array::{Array, Batch};
+pub use array::{Array, DeviceBatch};
 pub use device::{Device, Stream, interruptible};
 pub use error::{Error, Failure, Result};
 pub use pass::Pending;
@@ -85,12 +85,12 @@ const _: () = {
     const fn goes_to_any_thread<T: Send>() {}
     const fn used_by_any_thread<T: Send + Sync>() {}
     used_by_any_thread::<Array>();
-    used_by_any_thread::<Batch>();
+    used_by_any_thread::<DeviceBatch>();
     used_by_any_thread::<Device>();
     used_by_any_thread::<Stream>();
     used_by_any_thread::<compute::Selection>();
     goes_to_any_thread::<Pending<Array>>();
-    goes_to_any_thread::<Pending<Batch>>();
+    goes_to_any_thread::<Pending<DeviceBatch>>();
 };
 
 /// Compiles and runs the README's example with the doctests.

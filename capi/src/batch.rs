@@ -3,7 +3,7 @@
 use std::ffi::c_char;
 
 use bowstring::ffi::{ArrowDeviceArray, FFI_ArrowSchema};
-use bowstring::{Array, Batch, exchange};
+use bowstring::{Array, DeviceBatch, exchange};
 
 use crate::array::BowstringArray;
 use crate::device::{BowstringDevice, BowstringStream};
@@ -11,10 +11,10 @@ use crate::metadata::{EncodedMetadata, pairs};
 use crate::status::{BowstringStatus, borrow, free, give, guard, invalid, missing, put, write_out};
 
 /// A record batch: named arrays of equal length.
-pub struct BowstringBatch(pub(crate) Batch, pub(crate) EncodedMetadata);
+pub struct BowstringBatch(pub(crate) DeviceBatch, pub(crate) EncodedMetadata);
 
 impl BowstringBatch {
-    pub(crate) fn new(batch: Batch) -> BowstringBatch {
+    pub(crate) fn new(batch: DeviceBatch) -> BowstringBatch {
         BowstringBatch(batch, EncodedMetadata::default())
     }
 }

@@ -15,14 +15,14 @@ use bowstring::compute::{
 };
 use bowstring::exchange::from_arrow;
 use bowstring::expr::{Literal, Options, col, count_all, sum};
-use bowstring::{Array, Batch, Device, Result, Stream};
+use bowstring::{Array, Device, DeviceBatch, Result, Stream};
 
 /// A batch of three sales, the input of the operations below.
-fn sales() -> Result<Batch> {
+fn sales() -> Result<DeviceBatch> {
     let price: ArrayRef = Arc::new(Float64Array::from(vec![Some(10.0), Some(20.5), None]));
     let pieces: ArrayRef = Arc::new(Int64Array::from(vec![3, 1, 7]));
     let batch = RecordBatch::try_from_iter_with_nullable([("price", price, true), ("pieces", pieces, false)]);
-    Batch::try_from(&batch.expect("columns of one length"))
+    DeviceBatch::try_from(&batch.expect("columns of one length"))
 }
 
 // ANCHOR: selection
@@ -81,7 +81,7 @@ pub fn the_sixth_query() -> Result<()> {
         ("discount", decimal(vec![6, 6, 7])),
         ("shipped", Arc::new(Date32Array::from(vec![8800, 8801, 8802])) as ArrayRef),
     ]);
-    let lineitem = Batch::try_from(&lineitem.expect("columns of one length"))?;
+    let lineitem = DeviceBatch::try_from(&lineitem.expect("columns of one length"))?;
     let year = col("shipped").gt_eq(Literal::date(8766)) & col("shipped").lt(Literal::date(9131)); // 1994
     let where_ = year & col("discount").between(0.05, 0.07) & col("quantity").lt(24);
 

@@ -9,7 +9,7 @@ use arrow_schema::SchemaRef;
 use bowstring::compute::{Predicate, Projection};
 use bowstring::exchange::{batch_from_arrow, batch_to_arrow};
 use bowstring::expr::{Expr, Options};
-use bowstring::{Batch, Device, Pending, Result, Stream};
+use bowstring::{Device, DeviceBatch, Pending, Result, Stream};
 
 /// `SELECT exprs FROM input WHERE predicate`: an iterator over an iterator, like most engines' operators.
 pub struct FilterProject<I> {
@@ -18,7 +18,7 @@ pub struct FilterProject<I> {
     predicate: Predicate,
     projection: Projection,
     /// Batches that the device is at work on.
-    in_flight: VecDeque<Pending<Batch>>,
+    in_flight: VecDeque<Pending<DeviceBatch>>,
 }
 
 impl<I: Iterator<Item = Result<RecordBatch>>> FilterProject<I> {
@@ -40,13 +40,13 @@ impl<I: Iterator<Item = Result<RecordBatch>>> FilterProject<I> {
     }
 
     /// Sends a batch up and starts its filter. Waits for nothing.
-    fn start(&self, batch: &RecordBatch) -> Result<Pending<Batch>> {
+    fn start(&self, batch: &RecordBatch) -> Result<Pending<DeviceBatch>> {
         let there = self.stream.upload(&batch_from_arrow(batch)?)?;
         Ok(self.predicate.filter(&there, &self.stream))
     }
 
     /// Projects the rows of a batch that its filter keeps, once the filter has counted them.
-    fn finish(&self, filtered: Pending<Batch>) -> Result<RecordBatch> {
+    fn finish(&self, filtered: Pending<DeviceBatch>) -> Result<RecordBatch> {
         let made = self.projection.evaluate(&filtered.wait()?, &self.stream).wait()?;
         batch_to_arrow(&self.stream.download(&made)?)
     }

@@ -13,16 +13,16 @@ pub type Metadata = Arc<BTreeMap<String, String>>;
 
 /// Arrays of equal length under a schema: a record batch.
 #[derive(Clone, Debug)]
-pub struct Batch {
+pub struct DeviceBatch {
     schema: SchemaRef,
     metadata: Metadata,
     columns: Vec<Array>,
     len: usize,
 }
 
-impl Batch {
+impl DeviceBatch {
     /// Creates a batch. Returns an error unless the columns have the schema's types and `len` rows each.
-    pub fn try_new(schema: SchemaRef, columns: Vec<Array>, len: usize) -> Result<Batch> {
+    pub fn try_new(schema: SchemaRef, columns: Vec<Array>, len: usize) -> Result<DeviceBatch> {
         columns_are_of("batch", &schema, &columns)?;
         rows_of("batch", [len])?;
         let other = schema.fields().iter().zip(&columns).find(|(_, column)| column.len() != len);
@@ -30,17 +30,17 @@ impl Batch {
             let problem = format!("{} has {} rows, not {len}", field.name(), column.len());
             return Err(Error::invalid("batch", problem));
         }
-        Ok(Batch { schema, metadata: Metadata::default(), columns, len })
+        Ok(DeviceBatch { schema, metadata: Metadata::default(), columns, len })
     }
 
     /// Rows `offset .. offset + len`. The result shares the columns' buffers.
-    pub fn slice(&self, offset: usize, len: usize) -> Result<Batch> {
+    pub fn slice(&self, offset: usize, len: usize) -> Result<DeviceBatch> {
         if offset.checked_add(len).is_none_or(|end| end > self.len) {
             let problem = format!("rows {offset}+{len} of a batch of {}", self.len);
             return Err(Error::invalid("slice", problem));
         }
         let columns = self.columns.iter().map(|column| column.slice(offset, len)).collect::<Result<_>>()?;
-        Ok(Batch { schema: self.schema.clone(), metadata: self.metadata.clone(), columns, len })
+        Ok(DeviceBatch { schema: self.schema.clone(), metadata: self.metadata.clone(), columns, len })
     }
 
     /// The schema of the columns.
@@ -56,7 +56,7 @@ impl Batch {
     }
 
     /// Replaces the batch's metadata.
-    pub fn with_metadata(mut self, metadata: Metadata) -> Batch {
+    pub fn with_metadata(mut self, metadata: Metadata) -> DeviceBatch {
         self.metadata = metadata;
         self
     }

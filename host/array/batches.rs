@@ -4,7 +4,7 @@ use std::fmt;
 
 use arrow_schema::SchemaRef;
 
-use super::{Batch, Place, nesting};
+use super::{DeviceBatch, Place, nesting};
 use crate::Result;
 
 /// A stream of batches that share one schema and one memory: a foreign stream, or an iterator. Work starts
@@ -13,12 +13,12 @@ use crate::Result;
 ///
 /// ```
 /// use bowstring::array::{Batches, Place};
-/// use bowstring::{Batch, Stream, compute::batches::{column, filter_batches}};
+/// use bowstring::{DeviceBatch, Stream, compute::batches::{column, filter_batches}};
 /// use arrow_array::{ArrayRef, BooleanArray, RecordBatch};
 /// # use std::sync::Arc;
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let keep: ArrayRef = Arc::new(BooleanArray::from(vec![true, false, true]));
-/// let batch = Batch::try_from(&RecordBatch::try_from_iter([("keep", keep)])?)?;
+/// let batch = DeviceBatch::try_from(&RecordBatch::try_from_iter([("keep", keep)])?)?;
 /// let schema = batch.schema().clone();
 /// let ten = (0..10).map(move |_| Ok(batch.clone()));
 ///
@@ -35,7 +35,7 @@ pub struct Batches {
     items: Option<Items>,
 }
 
-type Items = Box<dyn Iterator<Item = Result<Batch>> + Send>;
+type Items = Box<dyn Iterator<Item = Result<DeviceBatch>> + Send>;
 
 impl Batches {
     /// Creates a stream from an iterator. This does not check that each batch has the given schema and place;
@@ -43,7 +43,7 @@ impl Batches {
     pub fn new(
         schema: SchemaRef,
         place: Place,
-        items: impl Iterator<Item = Result<Batch>> + Send + 'static,
+        items: impl Iterator<Item = Result<DeviceBatch>> + Send + 'static,
     ) -> Batches {
         Batches { schema, place, items: Some(Box::new(items)) }
     }
@@ -64,9 +64,9 @@ impl Batches {
 }
 
 impl Iterator for Batches {
-    type Item = Result<Batch>;
+    type Item = Result<DeviceBatch>;
 
-    fn next(&mut self) -> Option<Result<Batch>> {
+    fn next(&mut self) -> Option<Result<DeviceBatch>> {
         let items = self.items.as_mut()?;
         let next = nesting::read(|| items.next()).unwrap_or_else(|error| Some(Err(error)));
         if !matches!(next, Some(Ok(_))) {

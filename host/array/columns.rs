@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 
-use super::batch::{Batch, Metadata};
+use super::batch::{DeviceBatch, Metadata};
 use super::parts::Array;
 use crate::{Error, Result};
 
-/// An [`Array`] or a [`Batch`]. Every operation and copy accepts both; the columns of a batch are processed
-/// together, in one pass.
+/// An [`Array`] or a [`DeviceBatch`]. Every operation and copy accepts both; the columns of a batch are
+/// processed together, in one pass.
 ///
-/// | | `Array` | `Batch` |
+/// | | `Array` | `DeviceBatch` |
 /// | --- | --- | --- |
 /// | `Target`: what a cast turns it into | [`DataType`] | [`SchemaRef`], a field for each column |
 /// | `Counts`: a number for each column | `usize` | `Vec<usize>` |
@@ -22,7 +22,7 @@ pub trait Columns: sealed::Columns {}
 
 impl Columns for Array {}
 
-impl Columns for Batch {}
+impl Columns for DeviceBatch {}
 
 /// The interface that operations use. It is private, so that it can change.
 pub(crate) mod sealed {
@@ -97,7 +97,7 @@ impl sealed::Columns for Array {
     }
 }
 
-impl sealed::Columns for Batch {
+impl sealed::Columns for DeviceBatch {
     type Target = SchemaRef;
     type Counts = Vec<usize>;
     type Frame = (SchemaRef, Metadata);
@@ -131,8 +131,8 @@ impl sealed::Columns for Batch {
         Some(&frame.0)
     }
 
-    fn framed((schema, metadata): Self::Frame, arrays: Vec<Array>, rows: usize) -> Result<Batch> {
-        Ok(Batch::try_new(schema, arrays, rows)?.with_metadata(metadata))
+    fn framed((schema, metadata): Self::Frame, arrays: Vec<Array>, rows: usize) -> Result<DeviceBatch> {
+        Ok(DeviceBatch::try_new(schema, arrays, rows)?.with_metadata(metadata))
     }
 
     fn each(
@@ -140,7 +140,7 @@ impl sealed::Columns for Batch {
         frame: Self::Frame,
         rows: usize,
         of: impl FnMut(&Array) -> Result<Array>,
-    ) -> Result<Batch> {
+    ) -> Result<DeviceBatch> {
         Self::framed(frame, self.columns().iter().map(of).collect::<Result<_>>()?, rows)
     }
 

@@ -16,7 +16,7 @@ mod place;
 mod side;
 mod validate;
 
-pub use batch::{Batch, Metadata};
+pub use batch::{DeviceBatch, Metadata};
 pub(crate) use batch::{columns_are_of, rows_of};
 pub use batches::Batches;
 pub use buffer::{Bitmap, Buffer, Owner};

@@ -67,12 +67,12 @@ pub(crate) fn let_go(of: impl Any + Send) {
 mod tests {
     use arrow_schema::Schema;
 
-    use crate::array::{Batch, Batches, Place};
+    use crate::array::{Batches, DeviceBatch, Place};
 
     #[test]
     fn streams_in_each_other_end_at_a_bound() {
         let schema = std::sync::Arc::new(Schema::empty());
-        let batch = Batch::try_new(schema.clone(), vec![], 1).unwrap();
+        let batch = DeviceBatch::try_new(schema.clone(), vec![], 1).unwrap();
         let nested = |deep: usize| {
             let batch = batch.clone();
             let first =

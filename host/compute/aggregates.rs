@@ -11,7 +11,7 @@ use bowstring_kernels::program::word::{key, plain_nan_f32, plain_nan_f64};
 use crate::array::{Bitmap, Parts};
 use crate::expr::plan::{Bound, Op, Plan, number_of};
 use crate::expr::{Aggregation, Finish, Fold, Options, Overflow, extended};
-use crate::{Array, Batch, Device, Error, Result};
+use crate::{Array, Device, DeviceBatch, Error, Result};
 
 /// Adds the steps that an aggregate needs before its fold to the plan. Returns the root to aggregate.
 pub(super) fn prepared(one: &Aggregation, plan: &mut Plan, root: usize) -> Result<usize> {
@@ -72,7 +72,7 @@ pub(super) struct Folded {
 
 impl Folded {
     /// Computes the result row from the partial aggregates of each launch.
-    pub fn row(&self, launches: &[Vec<u64>]) -> Result<Batch> {
+    pub fn row(&self, launches: &[Vec<u64>]) -> Result<DeviceBatch> {
         let most = bowstring_kernels::program::code::AGGREGATES;
         let (mut fields, mut columns) = (vec![], vec![]);
         // A launch on a device has as many aggregates as fit; the host's single run has all.
@@ -87,7 +87,7 @@ impl Folded {
             fields.push(Field::new(&one.name, to.clone(), one.fold != Fold::Count));
             columns.push(of_one_row(&to, value)?);
         }
-        Batch::try_new(Arc::new(Schema::new(fields)), columns, 1)
+        DeviceBatch::try_new(Arc::new(Schema::new(fields)), columns, 1)
     }
 
     fn value<'a>(

@@ -13,7 +13,7 @@ use arrow_schema::SchemaRef;
 
 use super::{Aggregates, CastOptions, Predicate, Projection, TakeOptions, cast, filter, nullable, take};
 use crate::array::Batches;
-use crate::{Array, Batch, Error, Pending, Result, Stream, exchange};
+use crate::{Array, DeviceBatch, Error, Pending, Result, Stream, exchange};
 
 /// The number of batches that a filter on a GPU begins in advance.
 pub const AHEAD: usize = 2;
@@ -22,7 +22,7 @@ pub const AHEAD: usize = 2;
 /// ([`column()`]), or the next item of another stream ([`in_step`]).
 pub fn filter_batches(
     batches: Batches,
-    mut mask: impl FnMut(&Batch) -> Result<Array> + Send + 'static,
+    mut mask: impl FnMut(&DeviceBatch) -> Result<Array> + Send + 'static,
     stream: &Stream,
 ) -> Batches {
     let on = stream.clone();
@@ -39,13 +39,13 @@ pub fn filter_batches_where(batches: Batches, predicate: Predicate, stream: &Str
 /// The results of `filtered`; on a GPU it begins some of them before they are requested.
 fn ahead(
     mut batches: Batches,
-    mut filtered: impl FnMut(&Batch) -> Result<Pending<Batch>> + Send + 'static,
+    mut filtered: impl FnMut(&DeviceBatch) -> Result<Pending<DeviceBatch>> + Send + 'static,
     stream: &Stream,
 ) -> Batches {
     let (schema, place) = (batches.schema().clone(), stream.device().place());
     let ahead = if stream.as_gpu().is_some() { AHEAD } else { 0 };
     let mut begin = move || Some(batches.next()?.and_then(|batch| filtered(&batch)));
-    let mut under_way: VecDeque<Result<Pending<Batch>>> = VecDeque::new();
+    let mut under_way: VecDeque<Result<Pending<DeviceBatch>>> = VecDeque::new();
     let mut open = true;
     let filtered = std::iter::from_fn(move || {
         while open && under_way.len() <= ahead {
@@ -62,7 +62,7 @@ fn ahead(
 /// determine which rows are null, so the fields of every batch are [`nullable`].
 pub fn take_batches(
     batches: Batches,
-    mut indices: impl FnMut(&Batch) -> Result<Array> + Send + 'static,
+    mut indices: impl FnMut(&DeviceBatch) -> Result<Array> + Send + 'static,
     options: &TakeOptions,
     stream: &Stream,
 ) -> Batches {
@@ -75,7 +75,7 @@ pub fn take_batches(
             let batch = batch?;
             let taken = take(&batch, &indices(&batch)?, &options, &on).wait()?;
             let (columns, metadata, rows) = (taken.columns().to_vec(), taken.metadata().clone(), taken.len());
-            Ok(Batch::try_new(to.clone(), columns, rows)?.with_metadata(metadata))
+            Ok(DeviceBatch::try_new(to.clone(), columns, rows)?.with_metadata(metadata))
         }),
     )
 }
@@ -89,7 +89,7 @@ pub fn cast_batches(
     stream: &Stream,
 ) -> Batches {
     let (options, on, schema) = (options.clone(), stream.clone(), to.clone());
-    let casted = move |batch: Result<Batch>| cast(&batch?, &to, &options, &on).wait();
+    let casted = move |batch: Result<DeviceBatch>| cast(&batch?, &to, &options, &on).wait();
     Batches::new(schema, stream.device().place(), batches.map(casted))
 }
 
@@ -97,7 +97,7 @@ pub fn cast_batches(
 /// have the schema that the aggregates are bound to. Reads the stream to its end inside the call; on a GPU
 /// one batch is begun while another is waited for. The row number in an error counts from the start of its
 /// batch.
-pub fn aggregate_batches(batches: Batches, aggregates: &Aggregates, stream: &Stream) -> Result<Batch> {
+pub fn aggregate_batches(batches: Batches, aggregates: &Aggregates, stream: &Stream) -> Result<DeviceBatch> {
     aggregates.of_all(batches, stream)
 }
 
@@ -106,10 +106,10 @@ pub fn aggregate_batches(batches: Batches, aggregates: &Aggregates, stream: &Str
 pub fn evaluate_batches(batches: Batches, projection: Projection, stream: &Stream) -> Batches {
     let (on, schema) = (stream.clone(), projection.schema());
     let to = schema.clone();
-    let evaluated = move |batch: Result<Batch>| {
+    let evaluated = move |batch: Result<DeviceBatch>| {
         let made = projection.evaluate(&batch?, &on).wait()?;
         let (columns, metadata, rows) = (made.columns().to_vec(), made.metadata().clone(), made.len());
-        Ok(Batch::try_new(to.clone(), columns, rows)?.with_metadata(metadata))
+        Ok(DeviceBatch::try_new(to.clone(), columns, rows)?.with_metadata(metadata))
     };
     Batches::new(schema, stream.device().place(), batches.map(evaluated))
 }
@@ -118,7 +118,7 @@ pub fn evaluate_batches(batches: Batches, projection: Projection, stream: &Strea
 /// unchanged. Use this for imports from untrusted producers. On a GPU each batch is downloaded for it.
 pub fn validate_batches(batches: Batches, stream: &Stream) -> Batches {
     let (schema, place, stream) = (batches.schema().clone(), batches.place(), stream.clone());
-    let validated = move |batch: Result<Batch>| {
+    let validated = move |batch: Result<DeviceBatch>| {
         let batch = batch?;
         exchange::validate_batch(&batch, &stream).map(|()| batch)
     };
@@ -138,7 +138,7 @@ pub fn validate_arrays<A: Iterator<Item = Result<Array>>>(
 }
 
 /// Selects column number `index` of each batch.
-pub fn column(index: usize) -> impl FnMut(&Batch) -> Result<Array> {
+pub fn column(index: usize) -> impl FnMut(&DeviceBatch) -> Result<Array> {
     move |batch| {
         let found = batch.columns().get(index);
         found
@@ -148,7 +148,7 @@ pub fn column(index: usize) -> impl FnMut(&Batch) -> Result<Array> {
 }
 
 /// Supplies one array per batch from a second iterator, which must not end before the batches do.
-pub fn in_step(mut arrays: impl Iterator<Item = Result<Array>>) -> impl FnMut(&Batch) -> Result<Array> {
+pub fn in_step(mut arrays: impl Iterator<Item = Result<Array>>) -> impl FnMut(&DeviceBatch) -> Result<Array> {
     move |_| {
         let next = arrays.next();
         next.unwrap_or_else(|| Err(Error::invalid("stream", "the arrays ended before the batches")))

@@ -14,7 +14,7 @@ use crate::cpu::building::Building;
 use crate::cpu::selection::{PARALLEL, Selection};
 use crate::cpu::threads::among_threads;
 use crate::device::HostPool;
-use crate::{Array, Batch, Error, Pending, Result, Stream, cpu, pass};
+use crate::{Array, DeviceBatch, Error, Pending, Result, Stream, cpu, pass};
 
 /// Combines the results of filters and takes into batches of a given number of rows, in their order. The
 /// batches that a selective filter produces are too small for the operations that follow it.
@@ -24,17 +24,17 @@ use crate::{Array, Batch, Error, Pending, Result, Stream, cpu, pass};
 /// (dictionaries, nested ones, Null, bytes of odd widths) the kept rows of each batch are concatenated as by
 /// [`concat()`] when the batch is complete. On a GPU this applies to all types.
 ///
-/// The [metadata](Batch::metadata) of input batches is not passed on. If an operation on an input batch
+/// The [metadata](DeviceBatch::metadata) of input batches is not passed on. If an operation on an input batch
 /// fails, its first rows may already be in a completed batch. Rows buffered before it are kept, unless
 /// completing a batch failed.
 ///
 /// ```
 /// use arrow_array::{ArrayRef, BooleanArray, Int32Array, RecordBatch};
-/// use bowstring::{Array, Batch, Stream, compute::Coalescer};
+/// use bowstring::{Array, DeviceBatch, Stream, compute::Coalescer};
 /// # use std::sync::Arc;
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let numbers: ArrayRef = Arc::new(Int32Array::from(vec![1, 2, 3, 4]));
-/// let batch = Batch::try_from(&RecordBatch::try_from_iter([("n", numbers)])?)?;
+/// let batch = DeviceBatch::try_from(&RecordBatch::try_from_iter([("n", numbers)])?)?;
 /// let mask: ArrayRef = Arc::new(BooleanArray::from(vec![true, false, true, true]));
 /// let mask = Array::try_from(&mask)?;
 ///
@@ -59,7 +59,7 @@ pub struct Coalescer {
     /// The number of pieces that those rows consist of.
     pieces: usize,
     /// Each batch has `target` rows or a multiple, which is split on request; the last may have fewer.
-    completed: VecDeque<Batch>,
+    completed: VecDeque<DeviceBatch>,
 }
 
 /// A column of the batch under construction.
@@ -96,7 +96,7 @@ impl Coalescer {
     }
 
     /// Adds all rows of a batch. If no rows are buffered, whole batches are shared instead of copied.
-    pub fn push_batch(&mut self, batch: &Batch) -> Result<()> {
+    pub fn push_batch(&mut self, batch: &DeviceBatch) -> Result<()> {
         columns_are_of("coalesce", &self.schema, batch.columns())?;
         reach_all("coalesce", batch.columns(), &self.stream)?;
         let pool = self.stream.device().host_pool().clone();
@@ -109,7 +109,7 @@ impl Coalescer {
             let now = batch.slice(first, rows)?;
             if whole > 0 {
                 let columns = now.columns().to_vec();
-                self.completed.push_back(Batch::try_new(self.schema.clone(), columns, rows)?);
+                self.completed.push_back(DeviceBatch::try_new(self.schema.clone(), columns, rows)?);
             } else if self.stream.as_gpu().is_some() {
                 self.push_pieces(&now)?;
             } else {
@@ -121,7 +121,7 @@ impl Coalescer {
     }
 
     /// Adds the rows for which `mask` is true, as by [`filter`]. Synchronises as `filter` does.
-    pub fn push_batch_with_filter(&mut self, batch: &Batch, mask: &Array) -> Result<()> {
+    pub fn push_batch_with_filter(&mut self, batch: &DeviceBatch, mask: &Array) -> Result<()> {
         columns_are_of("coalesce", &self.schema, batch.columns())?;
         check_rows(batch, mask.len())?;
         if self.stream.as_gpu().is_some() {
@@ -148,7 +148,7 @@ impl Coalescer {
     /// fields of the schema must be nullable.
     pub fn push_batch_with_take(
         &mut self,
-        batch: &Batch,
+        batch: &DeviceBatch,
         indices: &Array,
         options: &TakeOptions,
     ) -> Result<()> {
@@ -180,12 +180,12 @@ impl Coalescer {
         let finished: Vec<Pending<Array>> = finished.collect();
         (self.rows, self.pieces) = (0, 0);
         let columns = pass::block_on(pass::all(finished))?;
-        self.completed.push_back(Batch::try_new(self.schema.clone(), columns, rows)?);
+        self.completed.push_back(DeviceBatch::try_new(self.schema.clone(), columns, rows)?);
         Ok(())
     }
 
     /// Removes and returns the first completed batch; `None` if no batch is complete.
-    pub fn next_completed_batch(&mut self) -> Option<Batch> {
+    pub fn next_completed_batch(&mut self) -> Option<DeviceBatch> {
         let first = self.completed.pop_front()?;
         if first.len() <= self.target {
             return Some(first);
@@ -196,7 +196,7 @@ impl Coalescer {
     }
 
     /// Adds the selected rows of a batch in host memory.
-    fn push(&mut self, batch: &Batch, selection: Selection, pool: &HostPool) -> Result<()> {
+    fn push(&mut self, batch: &DeviceBatch, selection: Selection, pool: &HostPool) -> Result<()> {
         let mut left = Some(selection).filter(|selection| selection.len() > 0);
         while let Some(selection) = left {
             let room = self.target - self.rows;
@@ -221,7 +221,7 @@ impl Coalescer {
     }
 
     /// Adds a batch whose rows are concatenated later.
-    fn push_pieces(&mut self, batch: &Batch) -> Result<()> {
+    fn push_pieces(&mut self, batch: &DeviceBatch) -> Result<()> {
         let mut first = 0;
         while first < batch.len() {
             let now = batch.slice(first, (self.target - self.rows).min(batch.len() - first))?;

@@ -17,7 +17,7 @@ use crate::expr::bind::{bind, name};
 use crate::expr::plan::{Bytes, Id, Op, Plan, number_of};
 use crate::expr::print::short;
 use crate::expr::{Aggregation, Expr, Options};
-use crate::{Array, Batch, Error, Pending, Result, Stream, cpu, gpu, pass};
+use crate::{Array, DeviceBatch, Error, Pending, Result, Stream, cpu, gpu, pass};
 
 /// Expressions bound to a schema, to be evaluated for the rows of batches. See [`evaluate`].
 ///
@@ -66,17 +66,17 @@ pub struct Aggregates {
 ///
 /// ```
 /// use arrow_array::{ArrayRef, Int32Array, RecordBatch};
-/// use bowstring::{Batch, Stream, compute::filter_where, expr::col};
+/// use bowstring::{DeviceBatch, Stream, compute::filter_where, expr::col};
 /// # use std::sync::Arc;
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let values: ArrayRef = Arc::new(Int32Array::from(vec![Some(1), None, Some(30)]));
-/// let rows = Batch::try_from(&RecordBatch::try_from_iter([("n", values)])?)?;
+/// let rows = DeviceBatch::try_from(&RecordBatch::try_from_iter([("n", values)])?)?;
 /// let few = filter_where(&rows, &col("n").lt(24), &Stream::cpu()).wait()?;
 /// assert_eq!(few.len(), 1);
 /// # Ok(())
 /// # }
 /// ```
-pub fn filter_where(batch: &Batch, predicate: &Expr, stream: &Stream) -> Pending<Batch> {
+pub fn filter_where(batch: &DeviceBatch, predicate: &Expr, stream: &Stream) -> Pending<DeviceBatch> {
     Pending::begun(|| {
         Ok(Predicate::bind(predicate, batch.schema(), &Options::default())?.filter(batch, stream))
     })
@@ -88,18 +88,18 @@ pub fn filter_where(batch: &Batch, predicate: &Expr, stream: &Stream) -> Pending
 ///
 /// ```
 /// use arrow_array::{ArrayRef, Int64Array, RecordBatch};
-/// use bowstring::{Batch, Stream, compute::evaluate, expr::{col, lit}};
+/// use bowstring::{DeviceBatch, Stream, compute::evaluate, expr::{col, lit}};
 /// # use std::sync::Arc;
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let values: ArrayRef = Arc::new(Int64Array::from(vec![1, 2]));
-/// let rows = Batch::try_from(&RecordBatch::try_from_iter([("n", values)])?)?;
+/// let rows = DeviceBatch::try_from(&RecordBatch::try_from_iter([("n", values)])?)?;
 /// let made = evaluate(&rows, &[(col("n") * 10 + 1).alias("m"), col("n").gt(1)], &Stream::cpu()).wait()?;
 /// assert_eq!(made.schema().field(0).name(), "m");
 /// assert_eq!(made.schema().field(1).name(), "n > 1");
 /// # Ok(())
 /// # }
 /// ```
-pub fn evaluate(batch: &Batch, exprs: &[Expr], stream: &Stream) -> Pending<Batch> {
+pub fn evaluate(batch: &DeviceBatch, exprs: &[Expr], stream: &Stream) -> Pending<DeviceBatch> {
     Pending::begun(|| {
         Ok(Projection::bind(exprs, batch.schema(), &Options::default())?.evaluate(batch, stream))
     })
@@ -111,11 +111,11 @@ pub fn evaluate(batch: &Batch, exprs: &[Expr], stream: &Stream) -> Pending<Batch
 ///
 /// ```
 /// use arrow_array::{ArrayRef, Int64Array, RecordBatch};
-/// use bowstring::{Batch, Stream, compute::aggregate, expr::{col, count_all, sum}};
+/// use bowstring::{DeviceBatch, Stream, compute::aggregate, expr::{col, count_all, sum}};
 /// # use std::sync::Arc;
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let values: ArrayRef = Arc::new(Int64Array::from(vec![1, 2, 3]));
-/// let rows = Batch::try_from(&RecordBatch::try_from_iter([("n", values)])?)?;
+/// let rows = DeviceBatch::try_from(&RecordBatch::try_from_iter([("n", values)])?)?;
 /// let of_large = aggregate(&rows, &[sum(col("n")), count_all()], Some(&col("n").gt(1)), &Stream::cpu()).wait()?;
 /// let of_large = RecordBatch::try_from(&of_large)?;
 /// assert_eq!(of_large.column(0).as_ref(), &Int64Array::from(vec![5]));
@@ -123,11 +123,11 @@ pub fn evaluate(batch: &Batch, exprs: &[Expr], stream: &Stream) -> Pending<Batch
 /// # }
 /// ```
 pub fn aggregate(
-    batch: &Batch,
+    batch: &DeviceBatch,
     aggregations: &[Aggregation],
     predicate: Option<&Expr>,
     stream: &Stream,
-) -> Pending<Batch> {
+) -> Pending<DeviceBatch> {
     Pending::begun(|| {
         let bound = Aggregates::bind(aggregations, predicate, batch.schema(), &Options::default())?;
         Ok(bound.aggregate(batch, stream))
@@ -161,11 +161,11 @@ impl Projection {
     }
 
     /// Evaluates the expressions for each row of a batch, which must have the bound types.
-    pub fn evaluate(&self, batch: &Batch, stream: &Stream) -> Pending<Batch> {
+    pub fn evaluate(&self, batch: &DeviceBatch, stream: &Stream) -> Pending<DeviceBatch> {
         Pending::known(self.evaluate_now(batch, stream))
     }
 
-    fn evaluate_now(&self, batch: &Batch, stream: &Stream) -> Result<Batch> {
+    fn evaluate_now(&self, batch: &DeviceBatch, stream: &Stream) -> Result<DeviceBatch> {
         let _current = stream.enter()?;
         let (plan, columns) = settled("evaluate", &self.plan, &self.schema, batch, stream)?;
         let is_column = |root: &usize| matches!(plan.nodes[*root].op, Op::Column(_));
@@ -186,7 +186,7 @@ impl Projection {
         }
         // The remaining arrays only report which rows failed.
         arrays.try_for_each(|array| array.wait())?;
-        let made = Batch::try_new(Arc::new(Schema::new(fields)), results, batch.len())?;
+        let made = DeviceBatch::try_new(Arc::new(Schema::new(fields)), results, batch.len())?;
         Ok(made.with_metadata(batch.metadata().clone()))
     }
 }
@@ -205,13 +205,13 @@ impl Predicate {
     }
 
     /// Keeps the rows of a batch for which the condition is true.
-    pub fn filter(&self, batch: &Batch, stream: &Stream) -> Pending<Batch> {
+    pub fn filter(&self, batch: &DeviceBatch, stream: &Stream) -> Pending<DeviceBatch> {
         Pending::begun(|| self.begin(batch, stream))
     }
 
     /// Selects the rows for which the condition is true, to filter any number of arrays of that many rows.
     /// Synchronises once, because the number of rows depends on the data.
-    pub fn select(&self, batch: &Batch, stream: &Stream) -> Result<Selection> {
+    pub fn select(&self, batch: &DeviceBatch, stream: &Stream) -> Result<Selection> {
         let _current = stream.enter()?;
         let (plan, columns) = settled("filter_where", &self.plan, &self.schema, batch, stream)?;
         let rows = batch.len();
@@ -228,7 +228,7 @@ impl Predicate {
         Ok(Selection::of(way, rows, stream))
     }
 
-    fn begin(&self, batch: &Batch, stream: &Stream) -> Result<Pending<Batch>> {
+    fn begin(&self, batch: &DeviceBatch, stream: &Stream) -> Result<Pending<DeviceBatch>> {
         let _current = stream.enter()?;
         let rows = batch.len();
         if rows == 0 {
@@ -247,7 +247,7 @@ impl Predicate {
         let filtered = gpu::filter(&all, gpu::Source::Program(&program), stream)?;
         let (schema, metadata) = (batch.schema().clone(), batch.metadata().clone());
         Ok(filtered.map(move |filtered| {
-            Ok(Batch::try_new(schema, filtered.columns, filtered.rows)?.with_metadata(metadata))
+            Ok(DeviceBatch::try_new(schema, filtered.columns, filtered.rows)?.with_metadata(metadata))
         }))
     }
 }
@@ -281,7 +281,7 @@ impl Aggregates {
     }
 
     /// Aggregates the rows of a batch into one row.
-    pub fn aggregate(&self, batch: &Batch, stream: &Stream) -> Pending<Batch> {
+    pub fn aggregate(&self, batch: &DeviceBatch, stream: &Stream) -> Pending<DeviceBatch> {
         let folded = self.folded();
         Pending::begun(|| Ok(self.words(batch, stream)?.map(move |words| folded.row(&words))))
     }
@@ -289,9 +289,9 @@ impl Aggregates {
     /// Aggregates the rows of many batches into one row. The next batch is begun while one is waited for.
     pub(super) fn of_all(
         &self,
-        batches: impl Iterator<Item = Result<Batch>>,
+        batches: impl Iterator<Item = Result<DeviceBatch>>,
         stream: &Stream,
-    ) -> Result<Batch> {
+    ) -> Result<DeviceBatch> {
         let mut all: Vec<Vec<u64>> = vec![];
         let mut add = |words: Option<Pending<Vec<Vec<u64>>>>| -> Result<()> {
             for (i, words) in words.map_or(Ok(vec![]), Pending::wait)?.into_iter().enumerate() {
@@ -321,7 +321,7 @@ impl Aggregates {
     }
 
     /// The partial aggregates that each launch produces.
-    fn words(&self, batch: &Batch, stream: &Stream) -> Result<Pending<Vec<Vec<u64>>>> {
+    fn words(&self, batch: &DeviceBatch, stream: &Stream) -> Result<Pending<Vec<Vec<u64>>>> {
         let _current = stream.enter()?;
         let rows = batch.len();
         let (plan, columns) = settled("aggregate", &self.plan, &self.schema, batch, stream)?;
@@ -360,7 +360,7 @@ fn settled<'a>(
     operation: &'static str,
     plan: &'a Plan,
     schema: &Schema,
-    batch: &Batch,
+    batch: &DeviceBatch,
     stream: &Stream,
 ) -> Result<(Cow<'a, Plan>, Vec<Array>)> {
     check(operation, schema, batch)?;
@@ -443,7 +443,7 @@ fn settled<'a>(
 }
 
 /// Checks that a batch has the types of the schema that the plan was bound to.
-fn check(operation: &'static str, schema: &Schema, batch: &Batch) -> Result<()> {
+fn check(operation: &'static str, schema: &Schema, batch: &DeviceBatch) -> Result<()> {
     let (bound, there) = (schema.fields().len(), batch.columns().len());
     if bound != there {
         return Err(Error::invalid(operation, format!("{there} columns, bound to {bound}")));

@@ -16,14 +16,14 @@ use crate::{Array, Pending, Result, Stream, gpu};
 /// nothing is copied.
 ///
 /// ```
-/// use bowstring::{Array, Batch, Stream, compute::filter};
+/// use bowstring::{Array, DeviceBatch, Stream, compute::filter};
 /// use arrow_array::{ArrayRef, BooleanArray, Int32Array, RecordBatch};
 /// # use std::sync::Arc;
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let stream = Stream::cpu();
 /// let mask: ArrayRef = Arc::new(BooleanArray::from(vec![Some(true), None, Some(true)]));
 /// let values: ArrayRef = Arc::new(Int32Array::from(vec![1, 2, 3]));
-/// let rows = Batch::try_from(&RecordBatch::try_from_iter([("n", values.clone())])?)?;
+/// let rows = DeviceBatch::try_from(&RecordBatch::try_from_iter([("n", values.clone())])?)?;
 /// let (mask, values) = (Array::try_from(&mask)?, Array::try_from(&values)?);
 ///
 /// let kept = ArrayRef::try_from(&filter(&values, &mask, &stream).wait()?)?;

@@ -14,7 +14,7 @@ use super::samples::{Sample, samples};
 use crate::compute::*;
 use crate::exchange::{from_arrow, to_arrow};
 use crate::expr::{Expr, Literal, col, count, max, min, sum};
-use crate::{Array, Batch, Error, Result, Stream};
+use crate::{Array, DeviceBatch, Error, Result, Stream};
 
 /// Rows that are cut off at the start of each array.
 const BEFORE: usize = 3;
@@ -196,13 +196,13 @@ fn operations(of: &DataType) -> Vec<Operation> {
 }
 
 /// A batch of the values, the values shifted by one row, and the mask.
-fn batch(on: &There) -> Result<Batch> {
+fn batch(on: &There) -> Result<DeviceBatch> {
     let of = on.values.data_type();
     let fields = [("a", of), ("b", of), ("mask", on.mask.data_type())];
     let fields: Vec<Field> = fields.iter().map(|(name, of)| Field::new(*name, (*of).clone(), true)).collect();
     let rows = on.values.len() - 1;
     let columns = [on.values.slice(0, rows)?, on.values.slice(1, rows)?, on.mask.slice(0, rows)?];
-    Batch::try_new(Arc::new(Schema::new(fields)), columns.into(), rows)
+    DeviceBatch::try_new(Arc::new(Schema::new(fields)), columns.into(), rows)
 }
 
 /// Uploads a sample and slices off its first `BEFORE` rows.

@@ -19,7 +19,7 @@ use crate::compute::{CastOptions, TakeOptions, cast, concat, evaluate, filter, t
 use crate::exchange::from_arrow;
 use crate::expr::col;
 use crate::pass::Pass;
-use crate::{Array, Batch, Result, Stream};
+use crate::{Array, DeviceBatch, Result, Stream};
 
 /// Rows that measurements begin with, and rows that predictions are for.
 const FIRST: usize = 1 << 14;
@@ -173,7 +173,7 @@ fn works(stream: &Stream, rows: usize) -> Result<Vec<Measured>> {
         Some(rows as f64 * 12.25),
     );
     let schema = Arc::new(Schema::new(vec![Field::new("a", DataType::Int32, false)]));
-    let batch = Batch::try_new(schema, vec![values.clone()], rows)?;
+    let batch = DeviceBatch::try_new(schema, vec![values.clone()], rows)?;
     let less = [col("a").lt(0)];
     add(
         "a < k, Int32",

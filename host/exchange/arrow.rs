@@ -17,7 +17,7 @@ use arrow_data::{ArrayData, ArrayDataBuilder};
 use arrow_schema::{ArrowError, DataType, IntervalUnit};
 
 use super::{contents, guarded, read_ends};
-use crate::array::{Array, Batch, Bitmap, Buffer, Parts, Slot};
+use crate::array::{Array, Bitmap, Buffer, DeviceBatch, Parts, Slot};
 use crate::device::{Device, interrupt};
 use crate::{Error, Result};
 
@@ -115,14 +115,14 @@ fn readable<'a>(operation: &'static str, array: &'a Array) -> Result<Cow<'a, Arr
     read_ends(array)
 }
 
-/// Converts an arrow-rs batch into a [`Batch`] on the CPU that shares its memory.
-pub fn batch_from_arrow(batch: &RecordBatch) -> Result<Batch> {
+/// Converts an arrow-rs batch into a [`DeviceBatch`] on the CPU that shares its memory.
+pub fn batch_from_arrow(batch: &RecordBatch) -> Result<DeviceBatch> {
     let columns = batch.columns().iter().map(|column| from_arrow(column)).collect::<Result<_>>()?;
-    Batch::try_new(batch.schema(), columns, batch.num_rows())
+    DeviceBatch::try_new(batch.schema(), columns, batch.num_rows())
 }
 
 /// Converts a host batch into an arrow-rs batch; each column is converted by [`to_arrow`].
-pub fn batch_to_arrow(batch: &Batch) -> Result<RecordBatch> {
+pub fn batch_to_arrow(batch: &DeviceBatch) -> Result<RecordBatch> {
     let columns = batch.columns().iter().map(to_arrow).collect::<Result<_>>()?;
     let options = RecordBatchOptions::new().with_row_count(Some(batch.len()));
     RecordBatch::try_new_with_options(batch.schema().clone(), columns, &options).map_err(refused)
@@ -147,19 +147,19 @@ impl TryFrom<&Array> for ArrayRef {
 }
 
 /// Shares the memory, as [`batch_from_arrow`] does.
-impl TryFrom<&RecordBatch> for Batch {
+impl TryFrom<&RecordBatch> for DeviceBatch {
     type Error = Error;
 
-    fn try_from(batch: &RecordBatch) -> Result<Batch> {
+    fn try_from(batch: &RecordBatch) -> Result<DeviceBatch> {
         batch_from_arrow(batch)
     }
 }
 
 /// Validates each column once, as [`batch_to_arrow`] does.
-impl TryFrom<&Batch> for RecordBatch {
+impl TryFrom<&DeviceBatch> for RecordBatch {
     type Error = Error;
 
-    fn try_from(batch: &Batch) -> Result<RecordBatch> {
+    fn try_from(batch: &DeviceBatch) -> Result<RecordBatch> {
         batch_to_arrow(batch)
     }
 }

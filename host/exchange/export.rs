@@ -14,7 +14,7 @@ use arrow_schema::{DataType, Field, UnionMode};
 
 use super::arrow::{count_nulls, moved_bits};
 use super::extents;
-use crate::array::{Array, Batch, Buffer, Owner, Parts, Place, Ready, Slot};
+use crate::array::{Array, Buffer, DeviceBatch, Owner, Parts, Place, Ready, Slot};
 use crate::device::{Reader, joined, let_go};
 use crate::ffi::{ArrowArray, ArrowDeviceArray, FFI_ArrowSchema};
 use crate::{Error, Result};
@@ -35,7 +35,7 @@ pub fn export_array(array: &Array, field: &Field) -> Result<(ArrowDeviceArray, F
 }
 
 /// Exports a batch as a struct array with offset 0 and no nulls; otherwise like [`export_array`].
-pub fn export_batch(batch: &Batch) -> Result<(ArrowDeviceArray, FFI_ArrowSchema)> {
+pub fn export_batch(batch: &DeviceBatch) -> Result<(ArrowDeviceArray, FFI_ArrowSchema)> {
     let schema = FFI_ArrowSchema::try_from(batch.schema().as_ref()).map_err(unwritable)?;
     Ok((device_array(&rows(batch)?)?, schema))
 }
@@ -48,7 +48,7 @@ pub fn export_host_array(array: &Array, field: &Field) -> Result<(ArrowArray, FF
 }
 
 /// Exports a batch in host memory once it is ready; otherwise like [`export_batch`].
-pub fn export_host_batch(batch: &Batch) -> Result<(ArrowArray, FFI_ArrowSchema)> {
+pub fn export_host_batch(batch: &DeviceBatch) -> Result<(ArrowArray, FFI_ArrowSchema)> {
     let schema = FFI_ArrowSchema::try_from(batch.schema().as_ref()).map_err(unwritable)?;
     Ok((host_array(&rows(batch)?)?, schema))
 }
@@ -65,7 +65,7 @@ fn check_type(array: &Array, field: &Field) -> Result<()> {
 }
 
 /// Converts a batch into a struct array.
-pub(super) fn rows(batch: &Batch) -> Result<Array> {
+pub(super) fn rows(batch: &DeviceBatch) -> Result<Array> {
     let mut parts = Parts::new(DataType::Struct(batch.schema().fields().clone()), batch.len());
     parts.place = batch.columns().first().map_or(Place::CPU, Array::place);
     if let Some(other) = batch.columns().iter().find(|column| column.place() != parts.place) {

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 
 use super::nodes::Nodes;
-use crate::array::{Array, Batch, Owner, Place};
+use crate::array::{Array, DeviceBatch, Owner, Place};
 use crate::device::Device;
 use crate::ffi::{ArrowArray, ArrowDeviceArray, DeviceType, FFI_ArrowSchema, check_schema};
 use crate::{Error, Result};
@@ -57,9 +57,13 @@ use crate::{Error, Result};
 /// by itself.
 ///
 /// ```
-/// # use bowstring::{Batch, Device, Result, exchange, ffi::{ArrowDeviceArray, FFI_ArrowSchema}};
+/// # use bowstring::{DeviceBatch, Device, Result, exchange, ffi::{ArrowDeviceArray, FFI_ArrowSchema}};
 /// /// An import that believes no contents either.
-/// unsafe fn import_validated(array: &mut ArrowDeviceArray, schema: &FFI_ArrowSchema, device: &Device) -> Result<Batch> {
+/// unsafe fn import_validated(
+///     array: &mut ArrowDeviceArray,
+///     schema: &FFI_ArrowSchema,
+///     device: &Device,
+/// ) -> Result<DeviceBatch> {
 ///     // SAFETY: the caller's promise.
 ///     let batch = unsafe { exchange::import_batch(array, schema, device) }?;
 ///     exchange::validate_batch(&batch, &device.stream()?)?;
@@ -126,7 +130,7 @@ pub unsafe fn import_batch(
     array: &mut ArrowDeviceArray,
     schema: &FFI_ArrowSchema,
     device: &Device,
-) -> Result<Batch> {
+) -> Result<DeviceBatch> {
     let place = served(array.device_type, array.device_id, device)?;
     let taken = array.take();
     // SAFETY: the caller's promise.
@@ -153,7 +157,7 @@ pub unsafe fn import_host_array(array: ArrowArray, schema: &FFI_ArrowSchema) -> 
 /// # Safety
 ///
 /// The requirements of [`import_array`] apply.
-pub unsafe fn import_host_batch(array: ArrowArray, schema: &FFI_ArrowSchema) -> Result<Batch> {
+pub unsafe fn import_host_batch(array: ArrowArray, schema: &FFI_ArrowSchema) -> Result<DeviceBatch> {
     // SAFETY: the caller's promise.
     unsafe { import_batch(&mut on_the_host(array), schema, &Device::cpu()) }
 }
@@ -164,12 +168,12 @@ pub(super) fn on_the_host(array: ArrowArray) -> ArrowDeviceArray {
 }
 
 /// Converts a struct array into a batch. The struct itself must have no nulls.
-pub(super) fn batch(schema: SchemaRef, rows: &Array) -> Result<Batch> {
+pub(super) fn batch(schema: SchemaRef, rows: &Array) -> Result<DeviceBatch> {
     if rows.known_null_count() != Some(0) {
         return Err(Error::out_of_spec("array.null_count", "a batch's rows must be known not to be null"));
     }
     let columns = (0..rows.children().len()).map(|i| rows.child_rows(i)).collect::<Result<_>>()?;
-    Batch::try_new(schema, columns, rows.len())
+    DeviceBatch::try_new(schema, columns, rows.len())
 }
 
 pub(super) fn unparsable(error: arrow_schema::ArrowError) -> Error {

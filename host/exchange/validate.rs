@@ -6,7 +6,7 @@
 //! validated here, once, before it goes on to a consumer that believes it.
 
 use super::arrow::read_through;
-use crate::array::{Array, Batch};
+use crate::array::{Array, DeviceBatch};
 use crate::{Error, Result, Stream};
 
 /// Validates an array in host memory in full. Checks that offsets are in order and in range, views are inside
@@ -37,7 +37,7 @@ pub fn validate_on(array: &Array, stream: &Stream) -> Result<()> {
 /// Validates every column of a batch; otherwise like [`validate_on`]. The columns are downloaded together. A
 /// column under a field that is not nullable must have no nulls. Synchronises, once, if the batch is not in
 /// host memory.
-pub fn validate_batch(batch: &Batch, stream: &Stream) -> Result<()> {
+pub fn validate_batch(batch: &DeviceBatch, stream: &Stream) -> Result<()> {
     let readable = |column: &Array| column.place().device_type.host_accessible();
     let copy = match batch.columns().iter().all(readable) {
         true => None,

@@ -318,7 +318,7 @@ fn each_event_is_waited_for_once() {
     let columns = vec![from_arrow(&flags).unwrap(); 50];
     let calls = |name| device.calls().get(name).copied().unwrap_or(0);
     let (allocs, copies) = (calls("alloc"), calls("copy_in"));
-    let batch = stream.upload(&crate::Batch::try_new(schema, columns, 3).unwrap()).unwrap();
+    let batch = stream.upload(&crate::DeviceBatch::try_new(schema, columns, 3).unwrap()).unwrap();
     assert_eq!((calls("alloc") - allocs, calls("copy_in") - copies), (1, 1), "one block, one copy");
     let event = ManualEvent::pending();
     // SAFETY: the event lives to the end of the test.

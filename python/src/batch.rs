@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arrow_schema::Schema;
-use bowstring::Batch;
+use bowstring::DeviceBatch;
 use bowstring::array::Place;
 use bowstring::compute::{CastOptions, cast};
 use pyo3::prelude::*;
@@ -16,11 +16,11 @@ use crate::source::{Raised, Source};
 /// A batch of named arrays of equal length.
 #[pyclass(frozen, weakref, module = "bowstring")]
 #[derive(Clone)]
-pub struct RecordBatch(pub Batch, pub Option<&'static str>);
+pub struct RecordBatch(pub DeviceBatch, pub Option<&'static str>);
 
 impl RecordBatch {
     /// Wraps a batch that was made here, not imported.
-    pub fn new(batch: Batch) -> RecordBatch {
+    pub fn new(batch: DeviceBatch) -> RecordBatch {
         RecordBatch(batch, None)
     }
 
@@ -68,7 +68,7 @@ impl RecordBatch {
     }
 
     /// Turns the batch into a stream of one batch.
-    pub fn once(self, place: Place) -> Source<arrow_schema::SchemaRef, Batch> {
+    pub fn once(self, place: Place) -> Source<arrow_schema::SchemaRef, DeviceBatch> {
         let (shape, raised) = (self.0.schema().clone(), Raised::default());
         Source { shape, place, items: Box::new(std::iter::once(Ok(self.0))), raised }
     }

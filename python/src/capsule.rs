@@ -9,7 +9,7 @@ use bowstring::array::{Batches, Place};
 use bowstring::ffi::{
     ArrowArray, ArrowArrayStream, ArrowDeviceArray, ArrowDeviceArrayStream, DeviceType, FFI_ArrowSchema,
 };
-use bowstring::{Array, Batch, Device, exchange};
+use bowstring::{Array, Device, DeviceBatch, exchange};
 use pyo3::exceptions::{PyNotImplementedError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict, PyTuple};
@@ -173,13 +173,19 @@ pub fn refuse_unknown(kwargs: Option<&Bound<'_, PyDict>>) -> PyResult<()> {
 }
 
 /// Exports batches as a capsule of a device stream.
-pub fn device_capsule(source: Source<SchemaRef, Batch>, py: Python<'_>) -> PyResult<Bound<'_, PyCapsule>> {
+pub fn device_capsule(
+    source: Source<SchemaRef, DeviceBatch>,
+    py: Python<'_>,
+) -> PyResult<Bound<'_, PyCapsule>> {
     exchange::export_batches(source.take_apart().0).capsule(py)
 }
 
 /// Exports batches as a capsule of a host stream; batches on a device are copied to the host as they are
 /// read.
-pub fn host_capsule(source: Source<SchemaRef, Batch>, py: Python<'_>) -> PyResult<Bound<'_, PyCapsule>> {
+pub fn host_capsule(
+    source: Source<SchemaRef, DeviceBatch>,
+    py: Python<'_>,
+) -> PyResult<Bound<'_, PyCapsule>> {
     if source.place.device_type.host_accessible() {
         return exchange::export_host_batches(source.take_apart().0).capsule(py);
     }

@@ -5,7 +5,7 @@ use arrow_array::new_empty_array;
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use bowstring::array::Place;
 use bowstring::ffi::DeviceType;
-use bowstring::{Array as Inner, Batch, compute, exchange};
+use bowstring::{Array as Inner, DeviceBatch, compute, exchange};
 use pyo3::exceptions::{PyKeyError, PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
@@ -212,7 +212,7 @@ pub fn of_columns(
     }
     let schema = schema.cloned().unwrap_or_else(|| Schema::new(fields));
     let rows = arrays.first().map_or(0, Inner::len);
-    ours(|| Batch::try_new(schema.into(), arrays, rows)).map(RecordBatch::new)
+    ours(|| DeviceBatch::try_new(schema.into(), arrays, rows)).map(RecordBatch::new)
 }
 
 /// Reads the chunks of an object as arrays.
@@ -271,7 +271,7 @@ fn joined_rows(source: Source<Field, Inner>) -> PyResult<RecordBatch> {
 }
 
 /// Joins the batches of a stream to one; a single batch is not copied.
-pub fn joined_batches(source: Source<SchemaRef, Batch>) -> PyResult<RecordBatch> {
+pub fn joined_batches(source: Source<SchemaRef, DeviceBatch>) -> PyResult<RecordBatch> {
     let (schema, mut batches) = source.all()?;
     if batches.len() == 1 {
         return Ok(RecordBatch::new(batches.remove(0)));
@@ -285,7 +285,7 @@ pub fn joined_batches(source: Source<SchemaRef, Batch>) -> PyResult<RecordBatch>
     let rows = batches.iter().try_fold(0usize, |rows, batch| rows.checked_add(batch.len()));
     let rows = rows.filter(|rows| isize::try_from(*rows).is_ok());
     let rows = rows.ok_or_else(|| PyOverflowError::new_err("more than 2^63 rows together"))?;
-    ours(|| Batch::try_new(schema, columns, rows)).map(RecordBatch::new)
+    ours(|| DeviceBatch::try_new(schema, columns, rows)).map(RecordBatch::new)
 }
 
 /// An array or a batch.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arrow_schema::Schema as InnerSchema;
-use bowstring::{Batch, exchange};
+use bowstring::{DeviceBatch, exchange};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
@@ -14,7 +14,7 @@ use crate::error::{detached, ours};
 use crate::ipc;
 use crate::types::{DataType, Field, Schema};
 
-fn written<'py>(py: Python<'py>, class: &str, batch: Batch) -> PyResult<Bound<'py, PyTuple>> {
+fn written<'py>(py: Python<'py>, class: &str, batch: DeviceBatch) -> PyResult<Bound<'py, PyTuple>> {
     let theirs = detached(py, || -> PyResult<_> {
         let here = RecordBatch::new(batch).on_the_host()?.0;
         ours(|| exchange::batch_to_arrow(&here))
@@ -25,7 +25,7 @@ fn written<'py>(py: Python<'py>, class: &str, batch: Batch) -> PyResult<Bound<'p
 /// Returns the `__reduce__` tuple of an array.
 pub fn reduced_array<'py>(py: Python<'py>, array: &Array) -> PyResult<Bound<'py, PyTuple>> {
     let schema = Arc::new(InnerSchema::new(vec![array.field.clone()]));
-    let batch = ours(|| Batch::try_new(schema, vec![array.array.clone()], array.array.len()))?;
+    let batch = ours(|| DeviceBatch::try_new(schema, vec![array.array.clone()], array.array.len()))?;
     written(py, "Array", batch)
 }
 

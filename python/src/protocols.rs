@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use arrow_schema::{Field, Schema};
-use bowstring::{Array as Inner, Batch, Device};
+use bowstring::{Array as Inner, Device, DeviceBatch};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -97,6 +97,6 @@ fn of_pylibcudf(pair: &Bound<'_, PyAny>) -> PyResult<Found> {
     let fields = batch.schema().fields().iter().zip(names);
     let fields: Vec<Field> = fields.map(|(field, name)| field.as_ref().clone().with_name(name)).collect();
     let named =
-        ours(|| Batch::try_new(Arc::new(Schema::new(fields)), batch.columns().to_vec(), batch.len()))?;
+        ours(|| DeviceBatch::try_new(Arc::new(Schema::new(fields)), batch.columns().to_vec(), batch.len()))?;
     Ok(Found::Rows(RecordBatch::new(named).came_by(METHOD)))
 }

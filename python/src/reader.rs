@@ -10,7 +10,7 @@ use bowstring::array::Batches;
 use bowstring::compute::batches::cast_batches;
 use bowstring::compute::{CastOptions, OutOfBounds, TakeOptions};
 use bowstring::exchange::Turns;
-use bowstring::{Array as Inner, Batch, Error, Stream as InnerStream};
+use bowstring::{Array as Inner, DeviceBatch, Error, Stream as InnerStream};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
@@ -27,7 +27,7 @@ use crate::types::described;
 /// A stream of batches that can be read once: by a `for` loop, an operation, or another library.
 #[pyclass(frozen, module = "bowstring")]
 pub struct BatchReader {
-    pub source: Turns<Option<Source<SchemaRef, Batch>>>,
+    pub source: Turns<Option<Source<SchemaRef, DeviceBatch>>>,
     pub schema: SchemaRef,
     /// The method of another library's object that the batches come by, or `None` if they are made here.
     pub method: Option<&'static str>,
@@ -39,18 +39,18 @@ pub fn given_away() -> Error {
 
 /// Casts each batch to a schema.
 pub fn cast_source(
-    source: Source<SchemaRef, Batch>,
+    source: Source<SchemaRef, DeviceBatch>,
     schema: Schema,
     safe: bool,
     stream: &InnerStream,
-) -> Source<SchemaRef, Batch> {
+) -> Source<SchemaRef, DeviceBatch> {
     let options = CastOptions { safe, ..CastOptions::default() };
     let (batches, raised) = source.take_apart();
     Source::of(cast_batches(batches, Arc::new(schema), &options, stream), raised)
 }
 
 impl BatchReader {
-    pub fn over(source: Source<SchemaRef, Batch>) -> BatchReader {
+    pub fn over(source: Source<SchemaRef, DeviceBatch>) -> BatchReader {
         BatchReader { schema: source.shape.clone(), source: Turns::new(Some(source)), method: None }
     }
 
@@ -80,7 +80,7 @@ impl BatchReader {
     pub fn in_turn<R: Send>(
         &self,
         py: Python<'_>,
-        body: impl FnOnce(&mut Option<Source<SchemaRef, Batch>>) -> Result<R, Error> + Send,
+        body: impl FnOnce(&mut Option<Source<SchemaRef, DeviceBatch>>) -> Result<R, Error> + Send,
     ) -> PyResult<R> {
         let mut signal = None;
         let used = detached(py, || {
@@ -93,7 +93,7 @@ impl BatchReader {
         signal.map_or(used, Err)
     }
 
-    pub fn give(&self, py: Python<'_>) -> PyResult<Source<SchemaRef, Batch>> {
+    pub fn give(&self, py: Python<'_>) -> PyResult<Source<SchemaRef, DeviceBatch>> {
         self.in_turn(py, |source| source.take().ok_or_else(given_away))
     }
 
@@ -102,7 +102,7 @@ impl BatchReader {
         &self,
         py: Python<'_>,
         schema: Option<&Bound<'_, PyAny>>,
-    ) -> PyResult<Source<SchemaRef, Batch>> {
+    ) -> PyResult<Source<SchemaRef, DeviceBatch>> {
         let schema = schema.map(import_schema).transpose()?;
         let source = self.give(py)?;
         match schema {
@@ -130,14 +130,14 @@ impl BatchReader {
     pub fn stream(
         &self,
         stream: Option<&Bound<'_, Stream>>,
-        source: &Source<SchemaRef, Batch>,
+        source: &Source<SchemaRef, DeviceBatch>,
     ) -> PyResult<InnerStream> {
         stream.map_or_else(|| source.stream(), |stream| Ok(stream.get().0.clone()))
     }
 }
 
 /// Puts a Python producer's batch under the declared schema of the stream; an error if it does not fit.
-pub fn under(batch: RecordBatch, shape: &SchemaRef) -> PyResult<Batch> {
+pub fn under(batch: RecordBatch, shape: &SchemaRef) -> PyResult<DeviceBatch> {
     let (batch, theirs) = (&batch.0, batch.0.schema());
     let declared = shape.fields().iter().zip(theirs.fields());
     let fits = declared.zip(batch.columns()).all(|((declared, own), column)| {
@@ -152,7 +152,9 @@ pub fn under(batch: RecordBatch, shape: &SchemaRef) -> PyResult<Batch> {
     }
     let metadata = batch.metadata().clone();
     let columns = batch.columns().to_vec();
-    ours(|| Ok::<_, Error>(Batch::try_new(shape.clone(), columns, batch.len())?.with_metadata(metadata)))
+    ours(|| {
+        Ok::<_, Error>(DeviceBatch::try_new(shape.clone(), columns, batch.len())?.with_metadata(metadata))
+    })
 }
 
 pub fn take_options(out_of_bounds: &str) -> PyResult<TakeOptions> {

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use bowstring::array::{Batches, Place};
-use bowstring::{Array, Batch, Error, Result, compute};
+use bowstring::{Array, DeviceBatch, Error, Result, compute};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyIterator;
@@ -135,7 +135,7 @@ pub fn schema_of(field: &Field) -> Result<SchemaRef> {
 
 /// Converts an array of structs to a batch. A batch has no null rows: nulls are counted in host memory, and
 /// elsewhere their number must be known.
-pub fn batch_of(schema: &SchemaRef, rows: &Array) -> Result<Batch> {
+pub fn batch_of(schema: &SchemaRef, rows: &Array) -> Result<DeviceBatch> {
     let nulls = match rows.place().device_type.host_accessible() {
         true => Some(compute::null_count(rows, &bowstring::Stream::cpu()).wait()?),
         false => rows.known_null_count(),
@@ -148,17 +148,17 @@ pub fn batch_of(schema: &SchemaRef, rows: &Array) -> Result<Batch> {
         return Err(Error::OutOfSpec { at: "array.null_count".to_owned(), problem });
     }
     let columns = (0..rows.children().len()).map(|i| rows.child_rows(i)).collect::<Result<_>>()?;
-    Batch::try_new(schema.clone(), columns, rows.len())
+    DeviceBatch::try_new(schema.clone(), columns, rows.len())
 }
 
-impl Source<SchemaRef, Batch> {
+impl Source<SchemaRef, DeviceBatch> {
     /// Splits the source into its batches and the exceptions that Python raises meanwhile.
     pub fn take_apart(self) -> (Batches, Raised) {
         (Batches::new(self.shape, self.place, self.items), self.raised)
     }
 
     /// Makes Ctrl-C end the batches, for loops inside the library.
-    pub fn interruptible(mut self) -> Source<SchemaRef, Batch> {
+    pub fn interruptible(mut self) -> Source<SchemaRef, DeviceBatch> {
         let slot = Arc::default();
         self.raised.0.push(Slot { iterator: Weak::new(), raised: Arc::clone(&slot) });
         let mut items = self.items;
@@ -170,7 +170,7 @@ impl Source<SchemaRef, Batch> {
     }
 
     /// Wraps a stream that the library has made, with the exceptions of the Python code that feeds it.
-    pub fn of(batches: Batches, raised: Raised) -> Source<SchemaRef, Batch> {
+    pub fn of(batches: Batches, raised: Raised) -> Source<SchemaRef, DeviceBatch> {
         let (shape, place) = (batches.schema().clone(), batches.place());
         Source { shape, place, items: Box::new(batches), raised }
     }
@@ -178,7 +178,7 @@ impl Source<SchemaRef, Batch> {
 
 impl Source<Field, Array> {
     /// Converts arrays of structs to batches.
-    pub fn batches(self) -> Result<Source<SchemaRef, Batch>> {
+    pub fn batches(self) -> Result<Source<SchemaRef, DeviceBatch>> {
         let shape = schema_of(&self.shape)?;
         let schema = shape.clone();
         let mut items = Some(self.items);

@@ -1,7 +1,7 @@
 //! Validation of contents, for every `validate` method and keyword.
 
 use bowstring::compute::batches::validate_batches;
-use bowstring::{Array as Inner, Batch, exchange};
+use bowstring::{Array as Inner, DeviceBatch, exchange};
 use pyo3::prelude::*;
 
 use crate::device::default_stream;
@@ -15,7 +15,7 @@ pub fn check_array(py: Python<'_>, array: &Inner) -> PyResult<()> {
 }
 
 /// Raises an error if a batch's contents are not valid Arrow data.
-pub fn check_batch(py: Python<'_>, batch: &Batch) -> PyResult<()> {
+pub fn check_batch(py: Python<'_>, batch: &DeviceBatch) -> PyResult<()> {
     let Some(column) = batch.columns().first() else { return Ok(()) };
     let on = default_stream(column.place())?;
     detached(py, || exchange::validate_batch(batch, &on))
@@ -23,9 +23,9 @@ pub fn check_batch(py: Python<'_>, batch: &Batch) -> PyResult<()> {
 
 /// Validates each batch when it is read.
 pub fn checked(
-    source: Source<arrow_schema::SchemaRef, Batch>,
+    source: Source<arrow_schema::SchemaRef, DeviceBatch>,
     stream: &bowstring::Stream,
-) -> Source<arrow_schema::SchemaRef, Batch> {
+) -> Source<arrow_schema::SchemaRef, DeviceBatch> {
     let (batches, raised) = source.take_apart();
     Source::of(validate_batches(batches, stream), raised)
 }

@@ -14,7 +14,7 @@ use bowstring::compute::batches::{
 use bowstring::compute::{CastOptions, OutOfBounds, Predicate, Projection, TakeOptions};
 use bowstring::exchange::{batch_from_arrow, batch_to_arrow, export_batches, from_arrow};
 use bowstring::expr::{Options, col};
-use bowstring::{Array, Batch, Error, Result, Stream};
+use bowstring::{Array, DeviceBatch, Error, Result, Stream};
 
 use crate::exchange::foreign_stream::read_batches;
 use crate::support::devices;
@@ -40,22 +40,28 @@ fn there(stream: &Stream, batches: &[RecordBatch]) -> Batches {
     over(stream, uploaded(stream, batches))
 }
 
-fn uploaded(stream: &Stream, batches: &[RecordBatch]) -> impl Iterator<Item = Result<Batch>> + Send + use<> {
+fn uploaded(
+    stream: &Stream,
+    batches: &[RecordBatch],
+) -> impl Iterator<Item = Result<DeviceBatch>> + Send + use<> {
     let (stream, batches) = (stream.clone(), batches.to_vec());
     batches.into_iter().map(move |batch| stream.upload(&batch_from_arrow(&batch)?))
 }
 
-fn over(stream: &Stream, batches: impl Iterator<Item = Result<Batch>> + Send + 'static) -> Batches {
+fn over(stream: &Stream, batches: impl Iterator<Item = Result<DeviceBatch>> + Send + 'static) -> Batches {
     Batches::new(rows(0..0).schema(), stream.device().place(), batches)
 }
 
 /// The masks in the batches' last column, on the stream's device.
-fn masks(stream: &Stream, batches: &[RecordBatch]) -> impl FnMut(&Batch) -> Result<Array> + Send + use<> {
+fn masks(
+    stream: &Stream,
+    batches: &[RecordBatch],
+) -> impl FnMut(&DeviceBatch) -> Result<Array> + Send + use<> {
     let (stream, batches) = (stream.clone(), batches.to_vec());
     in_step(batches.into_iter().map(move |batch| stream.upload(&from_arrow(batch.column(2))?)))
 }
 
-fn here(stream: &Stream, batch: Result<Batch>) -> RecordBatch {
+fn here(stream: &Stream, batch: Result<DeviceBatch>) -> RecordBatch {
     batch_to_arrow(&stream.download(&batch.unwrap()).unwrap()).unwrap()
 }
 

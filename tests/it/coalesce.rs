@@ -9,7 +9,7 @@ use arrow_array::{
 };
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use bowstring::compute::{Coalescer, TakeOptions};
-use bowstring::{Array, Batch, Error, Stream};
+use bowstring::{Array, DeviceBatch, Error, Stream};
 
 use crate::support::*;
 
@@ -30,16 +30,16 @@ fn schema_of(data_type: &DataType) -> SchemaRef {
     Arc::new(Schema::new(vec![Field::new("values", data_type.clone(), true)]))
 }
 
-fn batch(schema: &SchemaRef, array: Array) -> Batch {
+fn batch(schema: &SchemaRef, array: Array) -> DeviceBatch {
     let rows = array.len();
-    Batch::try_new(schema.clone(), vec![array], rows).unwrap()
+    DeviceBatch::try_new(schema.clone(), vec![array], rows).unwrap()
 }
 
 /// Drains all output and checks the sizes: each equals the target, except for the last.
 fn drained(mut coalescer: Coalescer, target: usize) -> Result<Vec<Array>, Error> {
     coalescer.finish_buffered_batch()?;
     assert_eq!(coalescer.buffered_rows(), 0);
-    let batches: Vec<Batch> = std::iter::from_fn(|| coalescer.next_completed_batch()).collect();
+    let batches: Vec<DeviceBatch> = std::iter::from_fn(|| coalescer.next_completed_batch()).collect();
     if let Some((last, others)) = batches.split_last() {
         assert!(others.iter().all(|batch| batch.len() == target));
         assert!((1..=target).contains(&last.len()));
@@ -133,7 +133,7 @@ fn large_batches_are_cut_where_they_should_be() {
         Arc::new(StringArray::from_iter((0..rows).map(|i| (i % 5 > 0).then(|| i.to_string()))));
     let theirs = RecordBatch::try_from_iter([("n", numbers), ("s", text)]).unwrap();
     let kept: BooleanArray = (0..rows).map(|i| Some(i % 3 != 1)).collect();
-    let values = Batch::try_from(&theirs).unwrap();
+    let values = DeviceBatch::try_from(&theirs).unwrap();
     let mask: ArrayRef = Arc::new(kept.clone());
     let mut coalescer = Coalescer::new(theirs.schema(), 123_456, &Stream::cpu()).unwrap();
     coalescer.push_batch_with_filter(&values, &Array::try_from(&mask).unwrap()).unwrap();
@@ -169,7 +169,7 @@ fn what_cannot_be_pushed_is_said_and_changes_nothing() {
     invalid(coalescer.push_batch(&numbers));
     invalid(coalescer.push_batch_with_filter(&batch(&schema, text.clone()), &short));
     invalid(coalescer.push_batch_with_filter(&batch(&schema, text.clone()), &number));
-    let none = Batch::try_new(Arc::new(Schema::empty()), vec![], 3).unwrap();
+    let none = DeviceBatch::try_new(Arc::new(Schema::empty()), vec![], 3).unwrap();
     invalid(coalescer.push_batch(&none));
 
     // The second batch has decreasing offsets.
@@ -195,12 +195,12 @@ fn pieces_of_a_push_that_failed_are_not_joined() {
     let keys: ArrayRef = Arc::new(DictionaryArray::<Int32Type>::from_iter(["a", "b", "c"]));
     let text: ArrayRef = Arc::new(StringArray::from(vec!["one", "two", "three"]));
     let theirs = RecordBatch::try_from_iter([("keys", keys), ("text", text)]).unwrap();
-    let good = Batch::try_from(&theirs).unwrap();
+    let good = DeviceBatch::try_from(&theirs).unwrap();
     let back: ArrayRef = Arc::new(Int32Array::from(vec![0, 8, 3, 11]));
     let mut parts = good.columns()[1].clone().into_parts();
     parts.buffers[0] = Array::try_from(&back).unwrap().buffers()[0].clone();
     let columns = vec![good.columns()[0].clone(), Array::try_new(parts).unwrap()];
-    let bad = Batch::try_new(good.schema().clone(), columns, 3).unwrap();
+    let bad = DeviceBatch::try_new(good.schema().clone(), columns, 3).unwrap();
     let masks: [ArrayRef; 2] = [vec![true, true, false], vec![false, true, true]]
         .map(|mask| Arc::new(BooleanArray::from(mask)) as _);
     let [first, last] = masks.map(|mask| Array::try_from(&mask).unwrap());

@@ -11,7 +11,7 @@ use bowstring::compute::{CastOptions, cast, filter};
 use bowstring::device::Allocator;
 use bowstring::device::testing::{self, EmulatedDevice, EmulatorOptions};
 use bowstring::exchange::{batch_from_arrow, batch_to_arrow, from_arrow, to_arrow};
-use bowstring::{Batch, Device, Error, Result, Stream};
+use bowstring::{Device, DeviceBatch, Error, Result, Stream};
 
 use crate::support::*;
 
@@ -242,7 +242,7 @@ fn many_threads_and_streams_at_once() {
         for _ in 0..4 {
             scope.spawn(|| {
                 let stream = device.device().stream().unwrap();
-                let ours: Batch = batch_from_arrow(&batch).unwrap();
+                let ours: DeviceBatch = batch_from_arrow(&batch).unwrap();
                 for _ in 0..10 {
                     let there = stream.upload(&ours).unwrap();
                     let other = device.device().stream().unwrap();

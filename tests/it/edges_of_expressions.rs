@@ -13,7 +13,7 @@ use arrow_array::*;
 use arrow_schema::{DataType, Field, Schema, TimeUnit};
 use bowstring::compute::{Projection, aggregate, evaluate, filter_where};
 use bowstring::expr::*;
-use bowstring::{Batch, Error};
+use bowstring::{DeviceBatch, Error};
 
 use crate::equivalence_expressions_wide::{both_ways, four_ways};
 use crate::expressions::{batch, ints, of};
@@ -304,7 +304,9 @@ fn data_may_have_nulls_where_a_field_says_that_there_are_none() {
     let values: ArrayRef = Arc::new(Int32Array::from(vec![Some(1), None, Some(3)]));
     let schema = Arc::new(Schema::new(vec![Field::new("a", DataType::Int32, false)]));
     for target in devices() {
-        let Ok(rows) = Batch::try_new(schema.clone(), vec![target.import(&values)], 3) else { continue };
+        let Ok(rows) = DeviceBatch::try_new(schema.clone(), vec![target.import(&values)], 3) else {
+            continue;
+        };
         let made = evaluate(&rows, &[col("a") + 1, col("a")], &target.stream).wait().unwrap();
         for (field, column) in made.schema().fields().iter().zip(made.columns()) {
             assert!(field.is_nullable(), "{field:?} on {target:?}");

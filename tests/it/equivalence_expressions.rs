@@ -9,7 +9,7 @@ use arrow_array::{Array as _, ArrayRef, Decimal128Array, Int32Array, RecordBatch
 use arrow_schema::{ArrowError, DataType, Field, Schema};
 use bowstring::compute::{Predicate, Projection, aggregate};
 use bowstring::expr::{Expr, Options, count_all, nth, sum};
-use bowstring::{Array, Batch};
+use bowstring::{Array, DeviceBatch};
 
 use crate::equivalence_expressions_wide::decimal;
 use crate::support::meaning::meaning;
@@ -50,10 +50,10 @@ impl Case {
         (Case { rows, offset, form, columns }, rng)
     }
 
-    fn batch(&self, target: &Target) -> Batch {
+    fn batch(&self, target: &Target) -> DeviceBatch {
         let column = |column: &ArrayRef| target.import_as(self.form, column, self.offset, self.rows);
         let columns: Vec<Array> = self.columns.iter().map(column).collect();
-        Batch::try_new(Arc::new(schema()), columns, self.rows).unwrap()
+        DeviceBatch::try_new(Arc::new(schema()), columns, self.rows).unwrap()
     }
 
     fn theirs(&self) -> Vec<ArrayRef> {
@@ -77,7 +77,7 @@ fn wrong(tree: &Tree, case: &Case, target: &Target) -> Option<String> {
 /// Checks the first of several expressions in the same way.
 fn wrong_way(
     exprs: &[Expr],
-    batch: &Batch,
+    batch: &DeviceBatch,
     theirs: &Result<ArrayRef, ArrowError>,
     target: &Target,
 ) -> Option<String> {
@@ -236,7 +236,8 @@ fn constants_at_the_ends_of_types() {
             let trees: Vec<&Tree> = some(&trees, target).collect();
             let exprs: Vec<_> = trees.iter().map(|tree| tree.expr()).collect();
             let bound = Projection::bind(&exprs, &schema, &Options::default()).unwrap();
-            let batch = Batch::try_new(schema.clone(), vec![target.import(&column)], column.len()).unwrap();
+            let batch =
+                DeviceBatch::try_new(schema.clone(), vec![target.import(&column)], column.len()).unwrap();
             let made = bound.evaluate(&batch, &target.stream).wait().unwrap();
             for (tree, made) in trees.iter().zip(made.columns()) {
                 target.assert_same(made, &tree.arrow(std::slice::from_ref(&column)).unwrap(), &tree.expr());
@@ -280,7 +281,7 @@ fn what_nobody_asks_for_changes_nothing() {
     let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
     for target in &devices() {
         let imported = columns.iter().map(|column| target.import(column)).collect();
-        let batch = Batch::try_new(schema.clone(), imported, rows).unwrap();
+        let batch = DeviceBatch::try_new(schema.clone(), imported, rows).unwrap();
         for tree in some(&trees, target) {
             let (expr, theirs) = (tree.expr(), tree.arrow(&columns).unwrap());
             let made = Projection::bind(std::slice::from_ref(&expr), &schema, &Options::default()).unwrap();

@@ -8,7 +8,7 @@ use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Field, Schema};
 use bowstring::compute::{Aggregates, Projection};
 use bowstring::expr::*;
-use bowstring::{Batch, Error};
+use bowstring::{DeviceBatch, Error};
 
 use crate::support::trees::{column_types, small_column};
 use crate::support::*;
@@ -21,7 +21,7 @@ pub fn decimal() -> Expr {
 /// Evaluates expressions by themselves, and beside a decimal of 128 bits.
 pub fn both_ways(
     target: &Target,
-    rows: &Batch,
+    rows: &DeviceBatch,
     exprs: &[Expr],
     options: &Options,
 ) -> [Result<Vec<ArrayRef>, Error>; 2] {
@@ -41,7 +41,7 @@ pub fn both_ways(
 /// a decimal, and with both.
 pub fn four_ways(
     target: &Target,
-    rows: &Batch,
+    rows: &DeviceBatch,
     asked: &[Aggregation],
     condition: Option<&Expr>,
     options: &Options,
@@ -80,12 +80,12 @@ fn columns(rows: usize) -> Vec<(String, ArrayRef)> {
     columns
 }
 
-fn batch(target: &Target, columns: &[(String, ArrayRef)]) -> Batch {
+fn batch(target: &Target, columns: &[(String, ArrayRef)]) -> DeviceBatch {
     let fields = columns.iter().map(|(name, array)| Field::new(name, array.data_type().clone(), true));
     let schema = Schema::new(fields.collect::<Vec<_>>());
     let rows = columns[0].1.len();
     let columns = columns.iter().map(|(_, array)| target.import(array)).collect();
-    Batch::try_new(Arc::new(schema), columns, rows).unwrap()
+    DeviceBatch::try_new(Arc::new(schema), columns, rows).unwrap()
 }
 
 /// The types that need fewer than sixteen bytes by themselves, with their column numbers.

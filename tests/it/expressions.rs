@@ -11,18 +11,18 @@ use arrow_array::*;
 use arrow_schema::{DataType, Field, Schema};
 use bowstring::compute::{Aggregates, Predicate, Projection, aggregate, evaluate, filter_where};
 use bowstring::expr::*;
-use bowstring::{Batch, Error};
+use bowstring::{DeviceBatch, Error};
 
 use crate::support::rows as values_of;
 use crate::support::trees::{column_types, small_column};
 use crate::support::*;
 
-pub fn batch(target: &Target, columns: &[(&str, ArrayRef)]) -> Batch {
+pub fn batch(target: &Target, columns: &[(&str, ArrayRef)]) -> DeviceBatch {
     let fields: Vec<Field> =
         columns.iter().map(|(name, array)| Field::new(*name, array.data_type().clone(), true)).collect();
     let rows = columns[0].1.len();
     let columns: Vec<_> = columns.iter().map(|(_, array)| target.import(array)).collect();
-    Batch::try_new(Arc::new(Schema::new(fields)), columns, rows).unwrap()
+    DeviceBatch::try_new(Arc::new(Schema::new(fields)), columns, rows).unwrap()
 }
 
 pub fn ints(values: impl IntoIterator<Item = i32>) -> ArrayRef {
@@ -30,7 +30,7 @@ pub fn ints(values: impl IntoIterator<Item = i32>) -> ArrayRef {
 }
 
 /// An expression's result on a device, or the first error from binding or evaluating it.
-pub fn of(target: &Target, rows: &Batch, expr: Expr, options: &Options) -> Result<ArrayRef, Error> {
+pub fn of(target: &Target, rows: &DeviceBatch, expr: Expr, options: &Options) -> Result<ArrayRef, Error> {
     let made = Projection::bind(&[expr], rows.schema(), options)?.evaluate(rows, &target.stream).wait()?;
     let made = target.stream.download(&made.columns()[0])?;
     made.wait()?;

@@ -26,7 +26,7 @@ use bowstring::exchange::{
 };
 use bowstring::expr::{Expr, col};
 use bowstring::ffi::DeviceType;
-use bowstring::{Array, Batch, Device, Error, Result, Stream};
+use bowstring::{Array, Device, DeviceBatch, Error, Result, Stream};
 
 use crate::exchange::foreign::{RawArray, RawDeviceArray, Releases, produce_in, schema};
 use crate::support::{assert_same_rows, guarded, rows};
@@ -225,7 +225,8 @@ fn ask(context: &str, honest: &ArrayRef, ours: &Array, first: usize, streams: [&
     check("fill_null", &all, fill_null(ours, &value, stream).wait().and_then(down), None);
     for test in tests(ours.data_type()) {
         let fields = vec![Field::new("a", ours.data_type().clone(), true)];
-        let rows = Batch::try_new(Arc::new(Schema::new(fields)), vec![ours.clone()], ours.len()).unwrap();
+        let rows =
+            DeviceBatch::try_new(Arc::new(Schema::new(fields)), vec![ours.clone()], ours.len()).unwrap();
         let tested = evaluate(&rows, std::slice::from_ref(&test), stream).wait();
         check(&test.to_string(), &all, tested.and_then(|tested| down(tested.columns()[0].clone())), None);
     }

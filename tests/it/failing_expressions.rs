@@ -10,7 +10,7 @@ use arrow_array::*;
 use arrow_schema::DataType;
 use bowstring::compute::{aggregate, evaluate, filter_where};
 use bowstring::expr::*;
-use bowstring::{Batch, Error};
+use bowstring::{DeviceBatch, Error};
 
 use crate::equivalence_expressions_wide::{both_ways, four_ways};
 use crate::expressions::{batch, ints};
@@ -120,7 +120,7 @@ fn long_sums_of_decimals_of_many_scales_are_short_programs() {
 }
 
 /// Rows 0 to 2199 in `place`; doubling `n` fails in every fiftieth row from row 2050 on.
-fn numbers(target: &Target) -> Batch {
+fn numbers(target: &Target) -> DeviceBatch {
     let n: ArrayRef = Arc::new(Int8Array::from_iter_values(
         (0..2200).map(|row| if row >= 2050 && row % 50 == 0 { 100 } else { (row % 50) as i8 }),
     ));

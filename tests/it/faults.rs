@@ -11,7 +11,7 @@ use bowstring::compute::*;
 use bowstring::device::testing::{self, Alive, EmulatedDevice, EmulatorOptions};
 use bowstring::exchange::{export_array, export_stream, from_arrow, import_array, import_stream, to_arrow};
 use bowstring::expr::{Expr, bool_or, col, count, if_else, sum};
-use bowstring::{Array, Batch, Error, Result, Stream};
+use bowstring::{Array, DeviceBatch, Error, Result, Stream};
 
 use crate::exchange::foreign::{RawDeviceArray, Releases, produce, schema, structs};
 use crate::support::operations::{Argument, OPERATIONS, Operation};
@@ -60,10 +60,10 @@ impl Given<'_> {
         }
     }
 
-    fn batch(&self) -> Result<Batch> {
+    fn batch(&self) -> Result<DeviceBatch> {
         let field = |name: &str| Field::new(name, self.values.data_type().clone(), true);
         let schema = Arc::new(arrow_schema::Schema::new(vec![field("a"), field("b")]));
-        Batch::try_new(schema, vec![self.import()?, self.import()?], ROWS)
+        DeviceBatch::try_new(schema, vec![self.import()?, self.import()?], ROWS)
     }
 }
 
@@ -75,7 +75,7 @@ fn down(array: &Array, stream: &Stream) -> Result<Vec<Value>> {
     Ok(rows(&to_arrow(&stream.download(array)?)?))
 }
 
-fn down_batch(batch: &Batch, stream: &Stream) -> Result<Vec<Value>> {
+fn down_batch(batch: &DeviceBatch, stream: &Stream) -> Result<Vec<Value>> {
     let mut all = vec![];
     for column in stream.download(batch)?.columns() {
         all.extend(rows(&to_arrow(column)?));

@@ -13,7 +13,7 @@ use arrow_schema::{DataType, Field, UnionFields, UnionMode};
 use bowstring::compute::*;
 use bowstring::exchange::from_arrow;
 use bowstring::expr::{col, sum};
-use bowstring::{Array, Batch, Error, Stream};
+use bowstring::{Array, DeviceBatch, Error, Stream};
 
 use crate::support::*;
 
@@ -23,7 +23,7 @@ const SEEDS: std::ops::Range<u64> = 0..3;
 
 /// Some columns, as a batch that has a column of numbers too, and as one array: a struct of several.
 struct Values {
-    batch: Batch,
+    batch: DeviceBatch,
     array: Array,
     types: Vec<DataType>,
     /// A row of the array's type, without nulls.
@@ -174,11 +174,11 @@ impl Values {
         let numbers: ArrayRef = Arc::new(Int32Array::from_iter_values((0..ROWS as i32).map(|n| n % 3)));
         let batch = columns.into_iter().chain([("n".to_owned(), numbers, true)]);
         let batch = RecordBatch::try_from_iter_with_nullable(batch).unwrap();
-        let batch = stream.upload(&Batch::try_from(&batch).unwrap()).unwrap();
+        let batch = stream.upload(&DeviceBatch::try_from(&batch).unwrap()).unwrap();
         let counted = |column: &Array| uncounted(column.clone());
         let columns = batch.columns().iter().map(counted).collect();
         Values {
-            batch: Batch::try_new(batch.schema().clone(), columns, ROWS).unwrap(),
+            batch: DeviceBatch::try_new(batch.schema().clone(), columns, ROWS).unwrap(),
             scalar: array(whole.data_type(), 1, Nulls::None, &mut Random::new(1)),
             array: uncounted(stream.upload(&from_arrow(&whole).unwrap()).unwrap()),
             types: types.to_vec(),

@@ -12,23 +12,23 @@ use bowstring::compute::{
 };
 use bowstring::exchange::from_arrow;
 use bowstring::expr::{Aggregation, Expr, Literal, Options, col, count_all, lit, max, mean, min, sum};
-use bowstring::{Array, Batch, Error, Result, Stream};
+use bowstring::{Array, DeviceBatch, Error, Result, Stream};
 
 use crate::support::devices;
 
 const MANY: usize = 1 << 50;
 
-fn no_columns(rows: usize) -> Batch {
-    Batch::try_new(Arc::new(Schema::empty()), vec![], rows).unwrap()
+fn no_columns(rows: usize) -> DeviceBatch {
+    DeviceBatch::try_new(Arc::new(Schema::empty()), vec![], rows).unwrap()
 }
 
 fn nulls(rows: usize) -> Array {
     from_arrow(&NullArray::new(rows)).unwrap()
 }
 
-fn of_nulls(rows: usize) -> Batch {
+fn of_nulls(rows: usize) -> DeviceBatch {
     let schema = Schema::new(vec![Field::new("n", DataType::Null, true)]);
-    Batch::try_new(Arc::new(schema), vec![nulls(rows)], rows).unwrap()
+    DeviceBatch::try_new(Arc::new(schema), vec![nulls(rows)], rows).unwrap()
 }
 
 fn decimal(value: i128) -> Expr {
@@ -50,7 +50,7 @@ fn all() -> Vec<Aggregation> {
     ]
 }
 
-fn row(batch: &Result<Batch>) -> RecordBatch {
+fn row(batch: &Result<DeviceBatch>) -> RecordBatch {
     RecordBatch::try_from(batch.as_ref().unwrap()).unwrap()
 }
 
@@ -59,7 +59,7 @@ fn rows_that_are_alike_are_aggregated_at_once() {
     for target in &devices() {
         // The same for as many rows as can be checked one by one, beside a column.
         let column: ArrayRef = Arc::new(Int64Array::from(vec![1; 3000]));
-        let seen = Batch::try_from(&RecordBatch::try_from_iter([("a", column)]).unwrap()).unwrap();
+        let seen = DeviceBatch::try_from(&RecordBatch::try_from_iter([("a", column)]).unwrap()).unwrap();
         let seen = target.stream.upload(&seen).unwrap();
         let beside: Vec<Aggregation> = all().into_iter().chain([sum(col("a"))]).collect();
         let expected = row(&aggregate(&seen, &beside, None, &target.stream).wait());
@@ -114,7 +114,7 @@ fn lengths_do_not_wrap() {
     }
     let half = concat(&[&quarter, &nulls((1 << 62) - 1)], &stream).wait().unwrap();
     assert_eq!(half.len(), i64::MAX as usize);
-    assert!(Batch::try_new(Arc::new(Schema::empty()), vec![], usize::MAX).is_err());
+    assert!(DeviceBatch::try_new(Arc::new(Schema::empty()), vec![], usize::MAX).is_err());
     // The result would need eight bytes for each row, 2^64 in total.
     let eight = cast(&nulls(1 << 61), &DataType::Int64, &CastOptions::default(), &stream).wait();
     assert!(matches!(eight, Err(Error::OutOfMemory { .. })), "{eight:?}");

@@ -10,7 +10,7 @@ use bowstring::array::Batches;
 use bowstring::compute::batches::{cast_batches, in_step, take_batches};
 use bowstring::compute::{CastOptions, OutOfBounds, TakeOptions, cast, filter, nullable, take};
 use bowstring::exchange::{batch_from_arrow, batch_to_arrow, export_batches, from_arrow};
-use bowstring::{Array, Batch, Error, Result, Stream};
+use bowstring::{Array, DeviceBatch, Error, Result, Stream};
 
 use crate::exchange::foreign_stream::read_batches;
 use crate::support::devices;
@@ -37,12 +37,12 @@ fn rows_with_a_null() -> RecordBatch {
     RecordBatch::try_new(schema(DataType::Int64, true), columns).unwrap()
 }
 
-fn there(stream: &Stream, batch: &RecordBatch) -> Batch {
+fn there(stream: &Stream, batch: &RecordBatch) -> DeviceBatch {
     stream.upload(&batch_from_arrow(batch).unwrap()).unwrap()
 }
 
 /// The batch as arrow-rs', which checks every field.
-fn here(stream: &Stream, batch: &Batch) -> Result<RecordBatch> {
+fn here(stream: &Stream, batch: &DeviceBatch) -> Result<RecordBatch> {
     batch_to_arrow(&stream.download(batch)?)
 }
 
@@ -61,7 +61,7 @@ fn refused(result: Result<()>, name: &str) {
 }
 
 /// The outcome of a cast, whether it fails at once or when it is awaited.
-fn outcome(casted: Result<Batch>) -> Result<()> {
+fn outcome(casted: Result<DeviceBatch>) -> Result<()> {
     casted?.columns().iter().try_for_each(Array::wait)
 }
 
@@ -137,8 +137,9 @@ fn streams_keep_to_the_schema_that_they_announce() {
         let [full, gaps] = [vec![Some(0), Some(2)], vec![None, Some(1)]].map(|at| indices(stream, at));
         let batches = vec![Ok(there(stream, &rows())); 2];
         let at = [full, gaps].into_iter().map(Ok);
-        let over =
-            |batches: Vec<Result<Batch>>| Batches::new(rows().schema(), device.place(), batches.into_iter());
+        let over = |batches: Vec<Result<DeviceBatch>>| {
+            Batches::new(rows().schema(), device.place(), batches.into_iter())
+        };
         let schema_of_taken = nullable(&rows().schema());
         assert_eq!(schema_of_taken, schema(DataType::Int64, true));
         assert!(Arc::ptr_eq(&nullable(&schema_of_taken), &schema_of_taken));

@@ -11,7 +11,7 @@ use bowstring::device::testing::{self, EmulatedDevice, EmulatorOptions, ManualEv
 use bowstring::exchange::{export_array, export_batch, from_arrow, import_array, import_batch, to_arrow};
 use bowstring::expr::{col, sum};
 use bowstring::ffi::ArrowDeviceArray;
-use bowstring::{Array, Batch, Device, Error};
+use bowstring::{Array, Device, DeviceBatch, Error};
 
 use crate::exchange::foreign::{RawDeviceArray, Releases, produce, schema, structs};
 use crate::support::*;
@@ -53,7 +53,7 @@ fn an_import_waits_for_nothing_and_its_use_waits_on_the_stream() {
         assert_eq!(device.device().host_synchronisations(), 0);
         let column = Field::new("x", data_type.clone(), true);
         let batch =
-            Batch::try_new(Arc::new(arrow_schema::Schema::new(vec![column])), vec![ours], 100).unwrap();
+            DeviceBatch::try_new(Arc::new(arrow_schema::Schema::new(vec![column])), vec![ours], 100).unwrap();
         let stream = device.device().stream().unwrap();
         let back = stream.download_later(&batch).unwrap();
         // Another thread drops it before the event, so no work has read it yet.
@@ -203,7 +203,7 @@ fn a_block_that_a_copy_is_on_its_way_to_is_not_given_away_where_the_next_copy_fa
     let total = |values: &bowstring::Array, stream| {
         let fields = vec![Field::new("a", arrow_schema::DataType::Int64, true)];
         let schema = Arc::new(arrow_schema::Schema::new(fields));
-        let rows = bowstring::Batch::try_new(schema, vec![values.clone()], 100).unwrap();
+        let rows = bowstring::DeviceBatch::try_new(schema, vec![values.clone()], 100).unwrap();
         aggregate(&rows, &[sum(col("a") + 1)], None, stream)
     };
     device.fail(Some("copy_out"), 2, 1);

@@ -9,7 +9,7 @@ use arrow_array::{
 use arrow_schema::{DataType, Field, Fields, Schema};
 use bowstring::array::{Array, Buffer, Parts, Place};
 use bowstring::compute::{CastOptions, TakeOptions, cast, filter, take};
-use bowstring::{Batch, Error};
+use bowstring::{DeviceBatch, Error};
 
 use crate::support::*;
 
@@ -142,7 +142,8 @@ fn the_host_waits_once_for_a_batch_however_deep() {
             .map(|data_type| target.import(&array(data_type, 500, Nulls::Some, random)))
             .collect();
         let fields = types.iter().enumerate().map(|(i, of)| Field::new(format!("c{i}"), of.clone(), true));
-        let batch = Batch::try_new(Arc::new(Schema::new(Fields::from_iter(fields))), columns, 500).unwrap();
+        let batch =
+            DeviceBatch::try_new(Arc::new(Schema::new(Fields::from_iter(fields))), columns, 500).unwrap();
         let mask: ArrayRef = Arc::new(BooleanArray::from(bitmap(500, 40.0, 1, random)));
         let (mask, by) =
             (target.import(&mask), target.import(&indices(&DataType::UInt16, 700, 500, Nulls::Some, random)));

@@ -10,7 +10,7 @@ use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use bowstring::compute::{CastOptions, TakeOptions, can_cast, cast, filter, null_count, take};
 use bowstring::device::testing::{EmulatedDevice, EmulatorOptions};
 use bowstring::exchange::{batch_from_arrow, batch_to_arrow, from_arrow, to_arrow};
-use bowstring::{Batch, Error, Stream};
+use bowstring::{DeviceBatch, Error, Stream};
 
 use crate::support::*;
 
@@ -21,12 +21,12 @@ fn emulated() -> EmulatedDevice {
 }
 
 /// Columns of 64-bit numbers with nulls, whose null counts are unknown.
-fn columns(n: usize, stream: &Stream) -> (RecordBatch, Batch) {
+fn columns(n: usize, stream: &Stream) -> (RecordBatch, DeviceBatch) {
     let column = |i: usize| array(&DataType::Int64, ROWS, Nulls::Some, &mut Random::new(i as u64));
     let host = RecordBatch::try_from_iter((0..n).map(|i| (i.to_string(), column(i)))).unwrap();
     let there = stream.upload(&batch_from_arrow(&host).unwrap()).unwrap();
     let unknown = there.columns().iter().cloned().map(uncounted);
-    let batch = Batch::try_new(there.schema().clone(), unknown.collect(), ROWS).unwrap();
+    let batch = DeviceBatch::try_new(there.schema().clone(), unknown.collect(), ROWS).unwrap();
     (host, batch)
 }
 
@@ -113,7 +113,7 @@ fn nulls_of_a_batch_are_counted_together() {
         let (calls, waited) = asked(&device, &stream, || null_count(&known, &stream).wait().unwrap());
         assert_eq!((calls, waited), (BTreeMap::new(), 0));
     }
-    let none = Batch::try_new(Arc::new(Schema::empty()), vec![], 7).unwrap();
+    let none = DeviceBatch::try_new(Arc::new(Schema::empty()), vec![], 7).unwrap();
     assert_eq!(null_count(&none, &stream).wait().unwrap(), [0usize; 0]);
     assert_eq!(device.faults(), []);
 }
@@ -278,7 +278,7 @@ fn a_batch_is_cast_as_its_columns_are() {
                 values.push(ours);
             }
             let (from, to): (Vec<Field>, Vec<Field>) = fields.into_iter().unzip();
-            let batch = Batch::try_new(Arc::new(Schema::new(from)), values, 70).unwrap();
+            let batch = DeviceBatch::try_new(Arc::new(Schema::new(from)), values, 70).unwrap();
             let to = Arc::new(Schema::new(to));
             let casted = cast(&batch, &to, &CastOptions::default(), &target.stream).wait().unwrap();
             assert_eq!(casted.schema(), &to);
@@ -287,7 +287,7 @@ fn a_batch_is_cast_as_its_columns_are() {
             }
         }
         let wrong = cast(
-            &Batch::try_new(Arc::new(Schema::empty()), vec![], 3).unwrap(),
+            &DeviceBatch::try_new(Arc::new(Schema::empty()), vec![], 3).unwrap(),
             &narrow(1),
             &CastOptions::default(),
             &target.stream,
@@ -306,7 +306,7 @@ fn a_value_that_does_not_fit_fails_its_batch() {
         let host = RecordBatch::try_from_iter([("0", small.clone()), ("1", large), ("2", small)]).unwrap();
         let there = target.stream.upload(&batch_from_arrow(&host).unwrap()).unwrap();
         let casted = cast(&there, &narrow(3), &strict, &target.stream).wait();
-        let first_wait = |batch: Batch, i: usize| batch.columns()[i].wait();
+        let first_wait = |batch: DeviceBatch, i: usize| batch.columns()[i].wait();
         for i in 0..3 {
             let error = casted.clone().and_then(|batch| first_wait(batch, i)).unwrap_err();
             assert!(matches!(error, Error::Cast { row: 32, .. }), "{error} on {target:?}");

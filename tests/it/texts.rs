@@ -9,7 +9,7 @@ use arrow_schema::{ArrowError, DataType, Field, Schema};
 use arrow_string::like;
 use bowstring::compute::{Projection, filter_where};
 use bowstring::expr::{Expr, Literal, Options, col, lit};
-use bowstring::{Array as Ours, Batch, Error};
+use bowstring::{Array as Ours, DeviceBatch, Error};
 
 use crate::expressions::{batch, of};
 use crate::support::*;
@@ -181,7 +181,7 @@ fn every_test_of_text() {
             tests.push((col("a").in_list(list.collect::<Vec<_>>()), Ok(found)));
             for target in &targets {
                 let columns = [&a, &b, &p].map(|column| target.import_as(form, column, offset, rows));
-                let batch = Batch::try_new(schema.clone(), columns.to_vec(), rows).unwrap();
+                let batch = DeviceBatch::try_new(schema.clone(), columns.to_vec(), rows).unwrap();
                 let exprs: Vec<Expr> = tests.iter().map(|(expr, _)| expr.clone()).collect();
                 let made = Projection::bind(&exprs, &schema, &Options::default()).unwrap();
                 let made = made.evaluate(&batch, &target.stream).wait().unwrap();
@@ -212,7 +212,7 @@ fn texts_that_are_found_often() {
         for of in [DataType::Utf8, DataType::LargeUtf8, DataType::Utf8View] {
             let column = arrow_cast::cast(&texts, &of).unwrap();
             let ours = [target.import(&column).slice(3, rows).unwrap()].to_vec();
-            let batch = Batch::try_new(Arc::new(schema_of(&of)), ours, rows).unwrap();
+            let batch = DeviceBatch::try_new(Arc::new(schema_of(&of)), ours, rows).unwrap();
             let theirs = column.slice(3, rows);
             for len in lens {
                 let needle: String = (0..*len).map(|_| ['a', 'b'][rng.below(2)]).collect();
@@ -349,7 +349,7 @@ fn rows_that_lie_outside_of_their_buffers_are_errors_unless_they_are_null() {
     for target in devices() {
         let answer = |array: &Ours, expr: &Expr| {
             let schema = Schema::new(vec![Field::new("s", array.data_type().clone(), true)]);
-            let batch = Batch::try_new(Arc::new(schema), vec![array.clone()], array.len()).unwrap();
+            let batch = DeviceBatch::try_new(Arc::new(schema), vec![array.clone()], array.len()).unwrap();
             of(&target, &batch, expr.clone(), &Options::default())
         };
         for expr in &tests {

@@ -9,7 +9,7 @@ use arrow_array::BinaryArray;
 use arrow_schema::{DataType, Field, Schema};
 use bowstring::array::{Batches, Place};
 use bowstring::ffi::{ArrowDeviceArray, ArrowDeviceArrayStream, DeviceType, FFI_ArrowSchema};
-use bowstring::{Array, Batch, exchange};
+use bowstring::{Array, DeviceBatch, exchange};
 use bowstring_c::*;
 
 use super::{EMULATED, device, last_error, stream};
@@ -26,8 +26,8 @@ fn schema() -> Schema {
     Schema::new(vec![Field::new("t", DataType::Utf8, true)])
 }
 
-fn batch(good: bool) -> Batch {
-    Batch::try_new(Arc::new(schema()), vec![text(good)], 2).unwrap()
+fn batch(good: bool) -> DeviceBatch {
+    DeviceBatch::try_new(Arc::new(schema()), vec![text(good)], 2).unwrap()
 }
 
 fn array_structs(good: bool) -> (ArrowDeviceArray, FFI_ArrowSchema) {

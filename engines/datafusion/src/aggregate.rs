@@ -7,7 +7,7 @@ use std::any::Any;
 use std::sync::Arc;
 
 use arrow_schema::DataType as OurType;
-use bowstring::Batch;
+use bowstring::DeviceBatch;
 use bowstring::expr::{Aggregation, Expr, Literal, count, if_else, max, min, sum};
 use datafusion::arrow::array::{ArrayRef, AsArray};
 use datafusion::arrow::compute::cast;
@@ -78,7 +78,7 @@ impl States {
     }
 
     /// Merges one row of our results into the accumulators.
-    pub fn merge(&self, row: &Batch, accumulators: &mut [AccumulatorItem]) -> Result<()> {
+    pub fn merge(&self, row: &DeviceBatch, accumulators: &mut [AccumulatorItem]) -> Result<()> {
         let mut columns = row.columns().iter();
         for (types, accumulator) in self.types.iter().zip(accumulators) {
             let state = types.iter().zip(&mut columns).map(|(to, column)| as_state(array_out(column)?, to));

@@ -3,7 +3,7 @@
 //! range.
 
 use bowstring::compute::{Predicate, Projection};
-use bowstring::{Batch, Error, Stream};
+use bowstring::{DeviceBatch, Error, Stream};
 use datafusion::error::Result;
 use datafusion::physical_plan::aggregates::AccumulatorItem;
 
@@ -26,7 +26,7 @@ impl Arguments {
     /// Passes the arguments of a batch's rows to DataFusion's accumulators.
     pub async fn update(
         &self,
-        batch: &Batch,
+        batch: &DeviceBatch,
         accumulators: &mut [AccumulatorItem],
         stream: &Stream,
     ) -> Result<()> {

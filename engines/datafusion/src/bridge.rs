@@ -15,7 +15,7 @@ use arrow_data as ours;
 use bowstring::array::Batches;
 use bowstring::exchange::{from_arrow_data, import_batches, to_arrow_data};
 use bowstring::ffi::ArrowDeviceArrayStream;
-use bowstring::{Array, Batch, Device};
+use bowstring::{Array, Device, DeviceBatch};
 use datafusion::arrow::array::{ArrayData, ArrayRef, RecordBatch, make_array};
 use datafusion::arrow::buffer::{BooleanBuffer, Buffer, NullBuffer};
 use datafusion::arrow::datatypes::SchemaRef;
@@ -30,10 +30,10 @@ pub(crate) fn batch_in(
     batch: &RecordBatch,
     columns: &[usize],
     schema: &arrow_schema::SchemaRef,
-) -> Result<Batch> {
+) -> Result<DeviceBatch> {
     let columns = columns.iter().zip(schema.fields());
     let arrays = columns.map(|(column, field)| array_in(batch.column(*column), field.data_type()));
-    Batch::try_new(schema.clone(), arrays.collect::<Result<_>>()?, batch.num_rows()).map_err(external)
+    DeviceBatch::try_new(schema.clone(), arrays.collect::<Result<_>>()?, batch.num_rows()).map_err(external)
 }
 
 fn array_in(array: &ArrayRef, to: &arrow_schema::DataType) -> Result<Array> {
@@ -41,7 +41,7 @@ fn array_in(array: &ArrayRef, to: &arrow_schema::DataType) -> Result<Array> {
 }
 
 /// Converts a batch of ours in host memory to DataFusion's, under `schema`.
-pub(crate) fn batch_out(batch: &Batch, schema: &SchemaRef) -> Result<RecordBatch> {
+pub(crate) fn batch_out(batch: &DeviceBatch, schema: &SchemaRef) -> Result<RecordBatch> {
     let columns = batch.columns().iter().map(array_out).collect::<Result<Vec<_>>>()?;
     let options = datafusion::arrow::array::RecordBatchOptions::new().with_row_count(Some(batch.len()));
     RecordBatch::try_new_with_options(schema.clone(), columns, &options).map_err(refused)

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use bowstring::compute::Projection;
 use bowstring::device::Mark;
-use bowstring::{Batch, Device, Pending, Stream};
+use bowstring::{Device, DeviceBatch, Pending, Stream};
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::error::Result;
@@ -73,9 +73,9 @@ fn columns(program: &Program) -> (Vec<usize>, arrow_schema::SchemaRef) {
 
 /// A piece of work that was started on the device.
 struct Begun {
-    made: Pending<Batch>,
+    made: Pending<DeviceBatch>,
     /// The input batch, kept in case an aggregate has to read it again.
-    of: Option<Batch>,
+    of: Option<DeviceBatch>,
     /// The mark after which the work begins on the stream.
     from: Mark,
     /// The bytes that this work holds of the session's memory pool.
@@ -84,8 +84,8 @@ struct Begun {
 
 /// A completed piece of work.
 struct Ended {
-    made: bowstring::Result<Batch>,
-    of: Option<Batch>,
+    made: bowstring::Result<DeviceBatch>,
+    of: Option<DeviceBatch>,
     from: Mark,
 }
 
@@ -136,7 +136,7 @@ impl Under {
     }
 
     /// Uploads a batch, if it is not on the device yet, and starts its work.
-    fn begin(&self, taken: Taken) -> Result<(Pending<Batch>, Option<Batch>, Mark)> {
+    fn begin(&self, taken: Taken) -> Result<(Pending<DeviceBatch>, Option<DeviceBatch>, Mark)> {
         let counters = &self.run.counters;
         let _timer = counters.baseline.elapsed_compute().timer();
         let (program, stream) = (&self.run.program, &self.stream);
@@ -197,23 +197,23 @@ impl Under {
     }
 
     /// Drops the columns that only the condition reads; they come last.
-    fn aggregated_columns(&self, aggregated: &Aggregated, kept: &Batch) -> Result<Batch> {
+    fn aggregated_columns(&self, aggregated: &Aggregated, kept: &DeviceBatch) -> Result<DeviceBatch> {
         let columns = kept.columns()[..aggregated.columns.len()].to_vec();
-        Batch::try_new(aggregated.schema.clone(), columns, kept.len()).map_err(external)
+        DeviceBatch::try_new(aggregated.schema.clone(), columns, kept.len()).map_err(external)
     }
 }
 
 /// Computes the output columns, still on the device.
 fn outputs_of(
-    kept: &Batch,
+    kept: &DeviceBatch,
     schema: &arrow_schema::SchemaRef,
     projection: Option<&Projection>,
     outputs: &[Output],
     stream: &Stream,
-) -> bowstring::Result<Batch> {
+) -> bowstring::Result<DeviceBatch> {
     // Columns that only the condition reads come last.
     let columns = kept.columns()[..schema.fields().len()].to_vec();
-    let batch = Batch::try_new(schema.clone(), columns, kept.len())?;
+    let batch = DeviceBatch::try_new(schema.clone(), columns, kept.len())?;
     let computed = projection.map(|projection| projection.evaluate(&batch, stream).wait()).transpose()?;
     let (mut fields, mut columns) = (vec![], vec![]);
     for output in outputs {
@@ -224,7 +224,7 @@ fn outputs_of(
         fields.push(from.schema().field(column).clone().with_nullable(true));
         columns.push(from.columns()[column].clone());
     }
-    Batch::try_new(Arc::new(arrow_schema::Schema::new(fields)), columns, batch.len())
+    DeviceBatch::try_new(Arc::new(arrow_schema::Schema::new(fields)), columns, batch.len())
 }
 
 /// The output rows, in batches of the requested size.
@@ -257,7 +257,7 @@ impl BatchSource for Made {
 }
 
 impl Under {
-    async fn downloaded(&mut self, made: Batch, from: Mark) -> Result<RecordBatch> {
+    async fn downloaded(&mut self, made: DeviceBatch, from: Mark) -> Result<RecordBatch> {
         let counters = self.run.counters.clone();
         let pending = self.stream.download_later(&made).map_err(external)?;
         self.busy.queued(from).map_err(external)?;

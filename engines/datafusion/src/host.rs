@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bowstring::array::{Batches, Place};
 use bowstring::compute::batches::aggregate_batches;
-use bowstring::{Array, Batch, Stream};
+use bowstring::{Array, DeviceBatch, Stream};
 use datafusion::arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::error::Result;
@@ -140,12 +140,12 @@ fn select(tested: &Tested, batch: &RecordBatch, stream: &Stream) -> Result<bowst
 fn computed(
     rows: &Rows,
     (batch, columns): (&RecordBatch, &[usize]),
-    kept: Option<Batch>,
+    kept: Option<DeviceBatch>,
     schema: &SchemaRef,
     stream: &Stream,
 ) -> Result<RecordBatch> {
-    let count = kept.as_ref().map_or(batch.num_rows(), Batch::len);
-    let computed: Option<Batch> = match &rows.projection {
+    let count = kept.as_ref().map_or(batch.num_rows(), DeviceBatch::len);
+    let computed: Option<DeviceBatch> = match &rows.projection {
         None => None,
         Some(projection) => {
             let whole = match &kept {
@@ -155,7 +155,7 @@ fn computed(
             Some(projection.evaluate(&whole, stream).wait().map_err(external)?)
         }
     };
-    let there = |batch: &Option<Batch>, column: usize| -> Option<Array> {
+    let there = |batch: &Option<DeviceBatch>, column: usize| -> Option<Array> {
         batch.as_ref().and_then(|batch| batch.columns().get(column).cloned())
     };
     let column = |output: &Output| -> Result<ArrayRef> {
@@ -182,7 +182,7 @@ fn columns(
     aggregated: &Aggregated,
     batch: &RecordBatch,
     stream: &Stream,
-) -> Result<Batch> {
+) -> Result<DeviceBatch> {
     let columns = batch_in(batch, &aggregated.columns, &aggregated.schema)?;
     match &program.condition {
         None => Ok(columns),
@@ -200,7 +200,7 @@ async fn aggregated(run: Run) -> Result<RecordBatch> {
     };
     let (stream, counters, reservation) = (Stream::cpu(), run.counters, run.reservation);
     let mut accumulators = create_accumulators(&aggregated.states.functions)?;
-    let mut together: Vec<Batch> = vec![];
+    let mut together: Vec<DeviceBatch> = vec![];
     let mut input = run.input;
     let mut open = true;
     while open {
@@ -235,7 +235,7 @@ async fn aggregated(run: Run) -> Result<RecordBatch> {
 
 async fn put_together(
     aggregated: &Aggregated,
-    batches: Vec<Batch>,
+    batches: Vec<DeviceBatch>,
     accumulators: &mut [AccumulatorItem],
     stream: &Stream,
 ) -> Result<()> {

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use bowstring::{Batch, Device};
+use bowstring::{Device, DeviceBatch};
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::common::Statistics;
@@ -29,12 +29,12 @@ use crate::error::external;
 use crate::metrics::Counters;
 
 /// The batches of one partition, on their device.
-pub(crate) type DeviceBatches = Box<dyn Iterator<Item = bowstring::Result<Batch>> + Send>;
+pub(crate) type DeviceBatches = Box<dyn Iterator<Item = bowstring::Result<DeviceBatch>> + Send>;
 
 /// A scan of batches on a device.
 pub struct DeviceScan {
     device: Device,
-    partitions: Vec<Vec<Batch>>,
+    partitions: Vec<Vec<DeviceBatch>>,
     /// The numbers of the projected columns.
     columns: Vec<usize>,
     properties: Arc<PlanProperties>,
@@ -44,7 +44,7 @@ pub struct DeviceScan {
 impl DeviceScan {
     pub(crate) fn new(
         device: &Device,
-        partitions: Vec<Vec<Batch>>,
+        partitions: Vec<Vec<DeviceBatch>>,
         columns: Vec<usize>,
         schema: SchemaRef,
     ) -> DeviceScan {
@@ -79,21 +79,21 @@ impl DeviceScan {
     }
 
     fn rows(&self) -> usize {
-        self.partitions.iter().flatten().map(Batch::len).sum()
+        self.partitions.iter().flatten().map(DeviceBatch::len).sum()
     }
 }
 
-fn projected(batch: &Batch, columns: &[usize]) -> bowstring::Result<Batch> {
+fn projected(batch: &DeviceBatch, columns: &[usize]) -> bowstring::Result<DeviceBatch> {
     let fields: Vec<_> = columns.iter().map(|column| batch.schema().field(*column).clone()).collect();
     let arrays = columns.iter().map(|column| batch.columns()[*column].clone()).collect();
-    Batch::try_new(Arc::new(arrow_schema::Schema::new(fields)), arrays, batch.len())
+    DeviceBatch::try_new(Arc::new(arrow_schema::Schema::new(fields)), arrays, batch.len())
 }
 
 /// Divides the rows evenly into this many partitions, as slices without copying.
-fn shared_out(partitions: &[Vec<Batch>], into: usize) -> bowstring::Result<Vec<Vec<Batch>>> {
-    let rows: usize = partitions.iter().flatten().map(Batch::len).sum();
+fn shared_out(partitions: &[Vec<DeviceBatch>], into: usize) -> bowstring::Result<Vec<Vec<DeviceBatch>>> {
+    let rows: usize = partitions.iter().flatten().map(DeviceBatch::len).sum();
     let each = rows.div_ceil(into).max(1);
-    let mut made: Vec<Vec<Batch>> = vec![vec![]];
+    let mut made: Vec<Vec<DeviceBatch>> = vec![vec![]];
     let mut room = each;
     for batch in partitions.iter().flatten() {
         let mut first = 0;
@@ -220,7 +220,9 @@ impl ExecutionPlan for DeviceScan {
     ) -> Result<Arc<Statistics>> {
         let rows = match args.partition() {
             None => self.rows(),
-            Some(partition) => self.partitions.get(partition).into_iter().flatten().map(Batch::len).sum(),
+            Some(partition) => {
+                self.partitions.get(partition).into_iter().flatten().map(DeviceBatch::len).sum()
+            }
         };
         let unknown = Statistics::new_unknown(&self.schema());
         Ok(Arc::new(Statistics { num_rows: Precision::Exact(rows), ..unknown }))

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use bowstring::array::Batches;
-use bowstring::{Batch, Device};
+use bowstring::{Device, DeviceBatch};
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::catalog::{Session, TableProvider};
 use datafusion::error::Result;
@@ -25,7 +25,7 @@ use crate::types::their_schema;
 pub struct DeviceTable {
     device: Device,
     schema: SchemaRef,
-    batches: Vec<Batch>,
+    batches: Vec<DeviceBatch>,
 }
 
 impl DeviceTable {
@@ -33,7 +33,7 @@ impl DeviceTable {
     pub fn try_new(device: &Device, batches: Batches) -> Result<DeviceTable> {
         let schema = Arc::new(their_schema(batches.schema()));
         let ours = batches.schema().clone();
-        let batches: Vec<Batch> = batches.collect::<bowstring::Result<_>>().map_err(external)?;
+        let batches: Vec<DeviceBatch> = batches.collect::<bowstring::Result<_>>().map_err(external)?;
         let types = |schema: &arrow_schema::Schema| -> Vec<_> {
             schema.fields().iter().map(|field| field.data_type().clone()).collect()
         };

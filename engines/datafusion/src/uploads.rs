@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use bowstring::{Batch, Stream};
+use bowstring::{DeviceBatch, Stream};
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::compute::concat_batches;
 use datafusion::error::Result;
@@ -39,7 +39,7 @@ enum Source {
 /// The unit of one upload.
 pub(crate) enum Taken {
     Host { batch: RecordBatch, bytes: usize },
-    Device(Batch),
+    Device(DeviceBatch),
 }
 
 impl Taken {
@@ -127,7 +127,7 @@ impl Uploads {
     }
 
     /// Moves a batch to the device, if it is not there yet.
-    pub fn upload(&self, taken: Taken, stream: &Stream, counters: &Counters) -> Result<Batch> {
+    pub fn upload(&self, taken: Taken, stream: &Stream, counters: &Counters) -> Result<DeviceBatch> {
         match taken {
             Taken::Device(batch) => Ok(batch),
             Taken::Host { batch, bytes } => {
@@ -140,8 +140,8 @@ impl Uploads {
         }
     }
 
-    fn of_device(&self, batch: &Batch) -> Result<Taken> {
+    fn of_device(&self, batch: &DeviceBatch) -> Result<Taken> {
         let columns = self.columns.iter().map(|column| batch.columns()[*column].clone()).collect();
-        Ok(Taken::Device(Batch::try_new(self.schema.clone(), columns, batch.len()).map_err(external)?))
+        Ok(Taken::Device(DeviceBatch::try_new(self.schema.clone(), columns, batch.len()).map_err(external)?))
     }
 }

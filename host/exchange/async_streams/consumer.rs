@@ -19,7 +19,7 @@ use std::task::Waker;
 use arrow_schema::{DataType, Schema, SchemaRef};
 
 use super::ECANCELED;
-use crate::array::{Batch, Metadata, Place};
+use crate::array::{DeviceBatch, Metadata, Place};
 use crate::device::sync::thread::{self, ThreadId};
 use crate::device::sync::{Condvar, Mutex};
 use crate::device::{Device, lock};
@@ -257,7 +257,7 @@ impl Consumer {
     }
 
     /// Extracts the batch of a task.
-    pub fn take(&self, Task { task, metadata }: Task) -> Result<Batch> {
+    pub fn take(&self, Task { task, metadata }: Task) -> Result<DeviceBatch> {
         let (schema, device_type) = {
             let state = lock(&self.state);
             (state.schema.clone(), state.device_type)

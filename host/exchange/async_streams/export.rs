@@ -13,7 +13,7 @@ use futures_core::Stream;
 
 use super::link::{Demanded, Link, Sent};
 use super::{ECANCELED, block_on};
-use crate::array::{Batch, Batches};
+use crate::array::{Batches, DeviceBatch};
 use crate::exchange::export::{device_array_keeping, unwritable};
 use crate::exchange::streams::{EIO, code, placed, rows_of, words};
 use crate::ffi::{ArrowDeviceArray, AsyncHandler, DeviceType, FFI_ArrowSchema, metadata};
@@ -36,11 +36,11 @@ pub struct AsyncExport {
     batches: Sending,
 }
 
-type Sending = Pin<Box<dyn Stream<Item = Result<Batch>> + Send>>;
+type Sending = Pin<Box<dyn Stream<Item = Result<DeviceBatch>> + Send>>;
 
 /// Sends batches to a consumer. All batches must have the given schema and be in one kind of memory. The
 /// source is polled only for batches that the consumer has requested. The first error ends the stream. The
-/// consumer also receives each batch's [`metadata`](Batch::metadata).
+/// consumer also receives each batch's [`metadata`](DeviceBatch::metadata).
 ///
 /// ```
 /// # use std::sync::Arc;
@@ -62,7 +62,7 @@ type Sending = Pin<Box<dyn Stream<Item = Result<Batch>> + Send>>;
 pub fn export_async_batches(
     schema: SchemaRef,
     device_type: DeviceType,
-    batches: impl Stream<Item = Result<Batch>> + Send + 'static,
+    batches: impl Stream<Item = Result<DeviceBatch>> + Send + 'static,
     handler: AsyncHandler,
 ) -> AsyncExport {
     let link = Link::new(device_type, None);

@@ -11,7 +11,7 @@ use futures_core::Stream;
 use super::block_on;
 use super::consumer::Consumer;
 use crate::Result;
-use crate::array::{Batch, Batches};
+use crate::array::{Batches, DeviceBatch};
 use crate::device::{Device, lock};
 use crate::ffi::{AsyncHandler, DeviceType};
 
@@ -19,7 +19,7 @@ use crate::ffi::{AsyncHandler, DeviceType};
 /// reader cancels the producer and discards batches that still arrive.
 ///
 /// Batches that arrived before an error are yielded before it. The stream ends with an error if the producer
-/// releases the handler without an end, or sends more than was requested. [`Batch::metadata`] has the
+/// releases the handler without an end, or sends more than was requested. [`DeviceBatch::metadata`] has the
 /// producer's metadata for each batch.
 #[derive(Debug)]
 pub struct AsyncBatchReader {
@@ -93,9 +93,9 @@ impl AsyncBatchReader {
 }
 
 impl Stream for AsyncBatchReader {
-    type Item = Result<Batch>;
+    type Item = Result<DeviceBatch>;
 
-    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Batch>>> {
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<DeviceBatch>>> {
         if self.done {
             return Poll::Ready(None);
         }

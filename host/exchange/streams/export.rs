@@ -10,7 +10,7 @@ use std::ptr::{NonNull, null, null_mut};
 
 use arrow_schema::{Field, Fields};
 
-use crate::array::{Array, Batch, Batches, nesting};
+use crate::array::{Array, Batches, DeviceBatch, nesting};
 use crate::device::sync::atomic::{AtomicU8, Ordering};
 use crate::exchange::export::{device_array, host_array, rows, unwritable};
 use crate::ffi::{
@@ -141,7 +141,7 @@ impl Source {
 }
 
 /// Converts a batch into a struct array. The batch must have these fields.
-pub(in crate::exchange) fn rows_of(batch: &Batch, fields: &Fields) -> Result<Array> {
+pub(in crate::exchange) fn rows_of(batch: &DeviceBatch, fields: &Fields) -> Result<Array> {
     if batch.schema().fields() != fields {
         let problem = format!("a batch of {} in a stream of {fields:?}", batch.schema());
         return Err(Error::invalid("export", problem));

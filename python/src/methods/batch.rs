@@ -3,7 +3,7 @@
 use arrow_schema::{DataType as InnerType, Field, Schema as InnerSchema};
 use bowstring::array::Place;
 use bowstring::ffi::FFI_ArrowSchema;
-use bowstring::{Batch, exchange};
+use bowstring::{DeviceBatch, exchange};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyCapsule, PyDict, PyList, PySlice, PyString, PyTuple};
@@ -153,7 +153,7 @@ impl RecordBatch {
         let fields: Vec<Field> = at.iter().map(|at| schema.field(*at).clone()).collect();
         let arrays = at.iter().map(|at| self.0.columns()[*at].clone()).collect();
         let schema = InnerSchema::new_with_metadata(fields, schema.metadata().clone());
-        ours(|| Batch::try_new(schema.into(), arrays, self.0.len())).map(RecordBatch::new)
+        ours(|| DeviceBatch::try_new(schema.into(), arrays, self.0.len())).map(RecordBatch::new)
     }
 
     /// Return `length` rows from row `offset` on, or all up to the end, without a copy; see `Array.slice`.
@@ -209,7 +209,8 @@ impl RecordBatch {
     fn copy(&self, py: Python<'_>) -> PyResult<RecordBatch> {
         detached(py, || {
             let columns = self.0.columns().iter().map(tensor::fresh_copy).collect::<PyResult<_>>()?;
-            ours(|| Batch::try_new(self.0.schema().clone(), columns, self.0.len())).map(RecordBatch::new)
+            ours(|| DeviceBatch::try_new(self.0.schema().clone(), columns, self.0.len()))
+                .map(RecordBatch::new)
         })
     }
 

@@ -2,7 +2,7 @@
 
 use arrow_schema::{Field, Schema};
 use bowstring::array::Place;
-use bowstring::{Array as Inner, Batch, compute};
+use bowstring::{Array as Inner, DeviceBatch, compute};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
@@ -63,7 +63,7 @@ pub fn concat<'py>(
                 let rows = rows.filter(|rows| isize::try_from(*rows).is_ok());
                 let rows =
                     rows.ok_or_else(|| PyValueError::new_err("values: more rows than can be counted"))?;
-                ours(|| Batch::try_new(schema.into(), columns, rows))
+                ours(|| DeviceBatch::try_new(schema.into(), columns, rows))
             })?;
             Ok(RecordBatch::new(whole).into_pyobject(py)?.into_any())
         }

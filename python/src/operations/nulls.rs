@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrow_schema::{DataType, Field, Schema};
 use bowstring::compute::{self, Projection, Scalar};
 use bowstring::expr::{Expr, Options, nth};
-use bowstring::{Array as Inner, Batch, Pending, Result, Stream as InnerStream};
+use bowstring::{Array as Inner, DeviceBatch, Pending, Result, Stream as InnerStream};
 use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -54,7 +54,7 @@ fn counted<'py, N: IntoPyObject<'py> + Send>(
     values: &Bound<'py, PyAny>,
     stream: Option<&Bound<'py, Stream>>,
     of_array: Operation<N>,
-    of_batch: fn(&Batch, &InnerStream) -> Result<Vec<N>>,
+    of_batch: fn(&DeviceBatch, &InnerStream) -> Result<Vec<N>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = values.py();
     match either(values, "values")? {
@@ -99,7 +99,7 @@ fn tested<'py>(
                 fields.map(|field| Field::new(field.name(), DataType::Boolean, true)).collect();
             let tested = detached(py, || {
                 let columns = each(batch.0.columns(), &on, operation)?;
-                Batch::try_new(Arc::new(Schema::new(fields)), columns, batch.0.len())
+                DeviceBatch::try_new(Arc::new(Schema::new(fields)), columns, batch.0.len())
             })?;
             Ok(RecordBatch::new(tested).into_pyobject(py)?.into_any())
         }
@@ -177,7 +177,7 @@ pub fn fill_null<'py>(
         }
         Err(_) => (0..schema.fields().len()).try_for_each(|at| fill(at, value))?,
     }
-    let filled = ours(|| Batch::try_new(schema.clone(), columns, batch.0.len()))?;
+    let filled = ours(|| DeviceBatch::try_new(schema.clone(), columns, batch.0.len()))?;
     Ok(RecordBatch::new(filled).into_pyobject(py)?.into_any())
 }
 
@@ -191,7 +191,7 @@ fn subset(schema: &Schema, subset: Option<&Bound<'_, PyAny>>) -> PyResult<Vec<us
 }
 
 /// Keeps the rows where all of these columns are valid, or any of them if not `all`.
-fn rows_left(batch: &Batch, looked_at: &[usize], all: bool, on: &InnerStream) -> Result<Batch> {
+fn rows_left(batch: &DeviceBatch, looked_at: &[usize], all: bool, on: &InnerStream) -> Result<DeviceBatch> {
     let masks = each(looked_at.iter().map(|at| &batch.columns()[*at]), on, compute::is_not_null)?;
     let fields: Vec<Field> = (0..masks.len()).map(|_| Field::new("", DataType::Boolean, false)).collect();
     // Combines the tests in pairs: a chain of hundreds would be deeper than an expression may be.
@@ -206,7 +206,7 @@ fn rows_left(batch: &Batch, looked_at: &[usize], all: bool, on: &InnerStream) ->
     }
     let Some(left) = tests.pop() else { return Ok(batch.clone()) };
     let schema = Arc::new(Schema::new(fields));
-    let masks = Batch::try_new(schema.clone(), masks, batch.len())?;
+    let masks = DeviceBatch::try_new(schema.clone(), masks, batch.len())?;
     let mask = Projection::bind(&[left], &schema, &Options::new())?.evaluate(&masks, on).wait()?;
     compute::filter(batch, &mask.columns()[0], on).wait()
 }

@@ -8,7 +8,7 @@ use bowstring::compute::{self, Columns, Projection};
 use bowstring::exchange::from_arrow;
 use bowstring::expr::{Literal, Options, if_else, lit, nth};
 use bowstring::ffi::DeviceType;
-use bowstring::{Array as Inner, Batch, Error, Result, Stream as InnerStream};
+use bowstring::{Array as Inner, DeviceBatch, Error, Result, Stream as InnerStream};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyString;
@@ -124,7 +124,7 @@ fn rows_of(mask: &Inner, rows: usize, on: &InnerStream) -> Result<Inner> {
     let fields =
         [("mask", DataType::Boolean), ("row", DataType::Int64)].map(|(name, of)| Field::new(name, of, true));
     let schema = Arc::new(Schema::new(fields.to_vec()));
-    let batch = Batch::try_new(schema.clone(), vec![mask.clone(), on.upload(&numbers)?], rows)?;
+    let batch = DeviceBatch::try_new(schema.clone(), vec![mask.clone(), on.upload(&numbers)?], rows)?;
     let row = if_else(nth(0).is_null(), lit(Literal::null(DataType::Int64)), nth(1));
     let columns = Projection::bind(&[row, nth(0).is_not_false()], &schema, &Options::new())?;
     let columns = columns.evaluate(&batch, on).wait()?;

@@ -7,13 +7,13 @@ use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use bowstring::compute::{CastOptions, TakeOptions, cast, filter, null_count, take};
 use bowstring::device::testing::{EmulatedDevice, EmulatorOptions};
 use bowstring::exchange::{batch_from_arrow, from_arrow};
-use bowstring::{Array, Batch, Stream};
+use bowstring::{Array, DeviceBatch, Stream};
 
 use crate::support::*;
 
 /// The inputs of work on a batch.
 pub struct OnBatch {
-    batch: Batch,
+    batch: DeviceBatch,
     keep: Array,
     indices: Array,
     narrow: SchemaRef,
@@ -33,7 +33,7 @@ pub const OTHERS: [(&str, Work); 4] = [
     }),
     ("null_count", |on| {
         let columns = on.batch.columns().iter().cloned().map(uncounted).collect();
-        let batch = Batch::try_new(on.batch.schema().clone(), columns, on.batch.len())?;
+        let batch = DeviceBatch::try_new(on.batch.schema().clone(), columns, on.batch.len())?;
         null_count(&batch, &on.stream).wait().map(drop)
     }),
 ];

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Date32Array, Decimal128Array};
 use arrow_schema::{DataType, Field, Schema};
-use bowstring::Batch;
+use bowstring::DeviceBatch;
 use bowstring::compute::{Aggregates, Projection, filter_where};
 use bowstring::expr::{Expr, Literal, Options, col, sum};
 
@@ -13,14 +13,14 @@ use super::{Bench, ROWS, values};
 use crate::support::Random;
 
 impl Bench {
-    fn batch(&self, columns: &[(&str, ArrayRef)]) -> Batch {
+    fn batch(&self, columns: &[(&str, ArrayRef)]) -> DeviceBatch {
         let field = |(name, array): &(&str, ArrayRef)| Field::new(*name, array.data_type().clone(), true);
         let schema = Schema::new(columns.iter().map(field).collect::<Vec<_>>());
         let arrays = columns.iter().map(|(_, array)| self.on(array)).collect();
-        Batch::try_new(Arc::new(schema), arrays, ROWS).unwrap()
+        DeviceBatch::try_new(Arc::new(schema), arrays, ROWS).unwrap()
     }
 
-    fn computed(&mut self, name: &str, must: usize, rows: &Batch, expr: Expr) {
+    fn computed(&mut self, name: &str, must: usize, rows: &DeviceBatch, expr: Expr) {
         let bound = Projection::bind(&[expr], rows.schema(), &Options::default()).unwrap();
         self.row(name, must, |stream| bound.evaluate(rows, stream).wait());
     }
@@ -87,7 +87,7 @@ impl Bench {
         });
         let days = rows.columns()[3].clone();
         let schema = Arc::new(Schema::new(vec![rows.schema().field(3).clone()]));
-        let rows = Batch::try_new(schema, vec![days], ROWS).unwrap();
+        let rows = DeviceBatch::try_new(schema, vec![days], ROWS).unwrap();
         // One year out of seven.
         let year = col("shipped").gt_eq(Literal::date(8766)) & col("shipped").lt(Literal::date(9131));
         self.row("filter_where Date32, a year of seven", ROWS * 4 + ROWS * 8 / 7, |stream| {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, BooleanArray, StringArray};
 use arrow_schema::{DataType, Field, Schema};
-use bowstring::Batch;
+use bowstring::DeviceBatch;
 use bowstring::compute::Projection;
 use bowstring::device::testing::{EmulatedDevice, EmulatorOptions};
 use bowstring::exchange::{from_arrow, to_arrow};
@@ -26,7 +26,7 @@ fn search(device: &EmulatedDevice, bytes: usize, ran: impl Fn() -> Ran) {
     let (text, half) = ("a".repeat(bytes), "a".repeat(1000));
     let ours = stream.upload(&from_arrow(&StringArray::from(vec![text])).unwrap()).unwrap();
     let schema = Arc::new(Schema::new(vec![Field::new("s", DataType::Utf8, true)]));
-    let rows = Batch::try_new(schema, vec![ours], 1).unwrap();
+    let rows = DeviceBatch::try_new(schema, vec![ours], 1).unwrap();
     for (test, found, most) in [
         (col("s").contains(format!("{half}b")), false, OF_BYTES),
         (col("s").contains(format!("{half}b{half}")), false, OF_BYTES),

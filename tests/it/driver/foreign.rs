@@ -147,7 +147,7 @@ fn an_import_waits_for_nothing_and_its_use_waits_on_the_stream() {
                 assert_eq!(ours.place().device_type, kind, "{context}");
                 let field = Field::new("x", data_type.clone(), true);
                 let schema = std::sync::Arc::new(arrow_schema::Schema::new(vec![field]));
-                let batch = bowstring::Batch::try_new(schema, vec![ours], 90).unwrap();
+                let batch = bowstring::DeviceBatch::try_new(schema, vec![ours], 90).unwrap();
                 let stream = native.device.stream().unwrap();
                 let back = stream.download_later(&batch).unwrap();
                 assert_eq!(native.device.host_synchronisations(), waited, "{context}");

@@ -6,7 +6,7 @@ use bowstring::compute::null_count;
 use bowstring::device::testing;
 use bowstring::exchange::{batch_from_arrow, batch_to_arrow, export_batch, from_arrow, to_arrow};
 use bowstring::ffi::DeviceType;
-use bowstring::{Batch, Error};
+use bowstring::{DeviceBatch, Error};
 
 use super::*;
 
@@ -72,7 +72,7 @@ fn an_export_joins_several_events_without_the_host() {
         let columns = streams.each_ref().map(|stream| stream.upload(&from_arrow(&host).unwrap()).unwrap());
         let field = |name: &str| arrow_schema::Field::new(name, DataType::Int64, true);
         let schema = arrow_schema::Schema::new(vec![field("a"), field("b")]);
-        let both = Batch::try_new(schema.into(), columns.into(), 500).unwrap();
+        let both = DeviceBatch::try_new(schema.into(), columns.into(), 500).unwrap();
         let waited = native.device.host_synchronisations();
         let (mut exported, schema) = export_batch(&both).unwrap();
         assert_eq!(native.device.host_synchronisations(), waited, "{native:?}");

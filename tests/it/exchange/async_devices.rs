@@ -10,7 +10,7 @@ use bowstring::compute::{CastOptions, TakeOptions, batches};
 use bowstring::exchange::{
     batch_from_arrow, batch_to_arrow, export_async_iterator, from_arrow, import_async_batches,
 };
-use bowstring::{Batch, Result, Stream};
+use bowstring::{DeviceBatch, Result, Stream};
 
 use super::samples;
 use crate::support::devices;
@@ -23,9 +23,9 @@ fn every_type_goes_to_our_own_reader_on_every_device() {
             let batch = |&(at, len): &(usize, usize)| {
                 let column = target.import(&array.slice(at, len));
                 let field = Field::new("f", array.data_type().clone(), true);
-                Batch::try_new(Arc::new(Schema::new(vec![field])), vec![column], len)
+                DeviceBatch::try_new(Arc::new(Schema::new(vec![field])), vec![column], len)
             };
-            let there: Vec<Batch> = samples::SLICES.iter().map(|slice| batch(slice).unwrap()).collect();
+            let there: Vec<DeviceBatch> = samples::SLICES.iter().map(|slice| batch(slice).unwrap()).collect();
             let (shape, given) = (there[0].schema().clone(), there.into_iter().map(Ok));
             let (reader, handler) = import_async_batches(&device, 2);
             let export = export_async_iterator(Batches::new(shape.clone(), device.place(), given), handler);
@@ -61,7 +61,7 @@ fn operations_stand_between_two_asynchronous_streams() {
             let here = batch_from_arrow(&numbers(i * 10..i * 10 + 10))?.with_metadata(said(i).into());
             target.stream.upload(&here)
         };
-        let given: Vec<Result<Batch>> = (0..6).map(there).collect();
+        let given: Vec<Result<DeviceBatch>> = (0..6).map(there).collect();
         let shape = numbers(0..1).schema();
         let to = Arc::new(Schema::new(vec![
             Field::new("n", DataType::Int64, true),

@@ -17,14 +17,14 @@ use bowstring::exchange::{
     import_async_batches,
 };
 use bowstring::ffi::{AsyncHandler, DeviceType};
-use bowstring::{Batch, Device, Error, Result};
+use bowstring::{Device, DeviceBatch, Error, Result};
 
 use super::foreign::{
     RawArray, RawDeviceArray, Releases, import_host_rows, import_rows, produce, schema, structs,
 };
 use super::foreign_async::{Manner, RawConsumer, Told, discard, extract, settle};
 
-const NO_ERROR: Option<Result<Batch>> = None;
+const NO_ERROR: Option<Result<DeviceBatch>> = None;
 
 fn told_schema() -> Told {
     Told::Schema(BTreeMap::new())
@@ -43,7 +43,7 @@ fn rows() -> arrow_array::StructArray {
 const STRUCTS: usize = 2;
 
 /// A batch that counts its releases.
-fn counted(releases: &Releases) -> Batch {
+fn counted(releases: &Releases) -> DeviceBatch {
     let data = arrow_array::Array::to_data(&rows());
     assert_eq!(structs(&data), STRUCTS);
     let foreign: RawArray = produce(&data, 0, releases);
@@ -51,12 +51,20 @@ fn counted(releases: &Releases) -> Batch {
 }
 
 /// Batches that share one schema.
-fn sent(device_type: DeviceType, batches: impl Iterator<Item = Result<Batch>> + Send + 'static) -> Batches {
+fn sent(
+    device_type: DeviceType,
+    batches: impl Iterator<Item = Result<DeviceBatch>> + Send + 'static,
+) -> Batches {
     Batches::new(shape(), Place { device_type, ..Place::CPU }, batches)
 }
 
 /// Sends `n` counted batches, then `last`.
-fn send(n: usize, last: Option<Result<Batch>>, releases: &Releases, handler: AsyncHandler) -> AsyncExport {
+fn send(
+    n: usize,
+    last: Option<Result<DeviceBatch>>,
+    releases: &Releases,
+    handler: AsyncHandler,
+) -> AsyncExport {
     let releases = releases.clone();
     let given = (0..n).map(move |_| Ok(counted(&releases)));
     export_async_iterator(sent(DeviceType::Cpu, given.chain(last)), handler)
@@ -188,9 +196,9 @@ fn a_panic_of_the_source_is_an_error() {
 struct Idle(Arc<AtomicUsize>);
 
 impl futures_core::Stream for Idle {
-    type Item = Result<Batch>;
+    type Item = Result<DeviceBatch>;
 
-    fn poll_next(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Result<Batch>>> {
+    fn poll_next(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Result<DeviceBatch>>> {
         Poll::Pending
     }
 }

@@ -13,7 +13,7 @@ use arrow_array::{ArrayRef, Int32Array, RecordBatch, StructArray};
 use arrow_schema::{DataType, Field};
 use bowstring::exchange::{AsyncBatchReader, batch_to_arrow, import_async_batches};
 use bowstring::ffi::FFI_ArrowSchema;
-use bowstring::{Batch, Device, Error, Result};
+use bowstring::{Device, DeviceBatch, Error, Result};
 use futures_core::Stream;
 
 use super::foreign::{RawDeviceArray, Releases, produce, structs};
@@ -43,12 +43,12 @@ pub fn reader(queue: usize) -> (AsyncBatchReader, RawSender) {
 }
 
 /// Polls once; the caller checks how often the waker was used.
-fn poll(reader: &mut AsyncBatchReader, wakes: &Arc<Wakes>) -> Poll<Option<Result<Batch>>> {
+fn poll(reader: &mut AsyncBatchReader, wakes: &Arc<Wakes>) -> Poll<Option<Result<DeviceBatch>>> {
     Pin::new(reader).poll_next(&mut Context::from_waker(&Waker::from(wakes.clone())))
 }
 
 /// The batch that is ready now.
-pub fn next(reader: &mut AsyncBatchReader) -> Option<Result<Batch>> {
+pub fn next(reader: &mut AsyncBatchReader) -> Option<Result<DeviceBatch>> {
     match poll(reader, &Arc::default()) {
         Poll::Ready(item) => item,
         Poll::Pending => panic!("nothing has come"),
@@ -59,16 +59,16 @@ fn is_pending(reader: &mut AsyncBatchReader) -> bool {
     poll(reader, &Arc::default()).is_pending()
 }
 
-pub fn assert_rows(batch: Option<Result<Batch>>, range: std::ops::Range<i32>) {
+pub fn assert_rows(batch: Option<Result<DeviceBatch>>, range: std::ops::Range<i32>) {
     let batch = batch.expect("not the end").expect("no error");
     assert_eq!(batch_to_arrow(&batch).unwrap(), RecordBatch::from(rows(range)));
 }
 
-pub fn out_of_spec(at: &str, problem: &str) -> Option<Result<Batch>> {
+pub fn out_of_spec(at: &str, problem: &str) -> Option<Result<DeviceBatch>> {
     Some(Err(Error::OutOfSpec { at: at.into(), problem: problem.into() }))
 }
 
-pub fn assert_same_end(got: Option<Result<Batch>>, expected: Option<Result<Batch>>) {
+pub fn assert_same_end(got: Option<Result<DeviceBatch>>, expected: Option<Result<DeviceBatch>>) {
     match (got, expected) {
         (Some(Err(got)), Some(Err(expected))) => assert_eq!(got, expected),
         (None, None) => {}

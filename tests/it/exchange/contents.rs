@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow_array::{Int32Array, RecordBatch};
 use arrow_schema::{DataType, Field, Fields, Schema};
-use bowstring::array::{Array, Batch, Batches, Bitmap, Buffer, Parts, Place};
+use bowstring::array::{Array, Batches, Bitmap, Buffer, DeviceBatch, Parts, Place};
 use bowstring::compute::batches::{validate_arrays, validate_batches};
 use bowstring::exchange::{
     batch_from_arrow, from_arrow, from_arrow_data, to_arrow, validate, validate_batch, validate_on,
@@ -96,13 +96,13 @@ fn batches_and_streams_end_with_what_is_wrong() {
     let field = |nullable| Arc::new(Schema::new(vec![Field::new("n", DataType::Int32, nullable)]));
     let numbers = from_arrow(&Int32Array::from(vec![Some(1), None])).unwrap();
     let stream = Stream::cpu();
-    let may_not = Batch::try_new(field(false), vec![numbers.clone()], 2).unwrap();
+    let may_not = DeviceBatch::try_new(field(false), vec![numbers.clone()], 2).unwrap();
     let problem = validate_batch(&may_not, &stream).unwrap_err().to_string();
     assert_eq!(problem, "malformed array at array.children[0].null_count: 1 rows of n, which may have none");
     let unknown = Parts { null_count: None, ..numbers.clone().into_parts() };
-    let unknown = Batch::try_new(field(false), vec![Array::try_new(unknown).unwrap()], 2).unwrap();
+    let unknown = DeviceBatch::try_new(field(false), vec![Array::try_new(unknown).unwrap()], 2).unwrap();
     assert_eq!(validate_batch(&unknown, &stream).unwrap_err().to_string(), problem);
-    let may = Batch::try_new(field(true), vec![numbers.clone()], 2).unwrap();
+    let may = DeviceBatch::try_new(field(true), vec![numbers.clone()], 2).unwrap();
     validate_batch(&may, &stream).unwrap();
 
     let mut batches = validate_batches(

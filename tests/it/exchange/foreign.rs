@@ -14,7 +14,7 @@ use arrow_data::ffi::FFI_ArrowArray;
 use arrow_schema::{DataType, Field};
 use bowstring::exchange::{import_array, import_batch, import_host_array, import_host_batch};
 use bowstring::ffi::{ArrowArray, ArrowDeviceArray, FFI_ArrowSchema};
-use bowstring::{Array, Batch, Device, Result};
+use bowstring::{Array, Device, DeviceBatch, Result};
 
 use crate::support::Exact;
 
@@ -299,13 +299,13 @@ pub fn import_host(array: ArrowArray, schema: &FFI_ArrowSchema) -> Result<(Field
 }
 
 /// Calls [`bowstring::exchange::import_batch`] on the CPU.
-pub fn import_rows(array: &mut ArrowDeviceArray, schema: &FFI_ArrowSchema) -> Result<Batch> {
+pub fn import_rows(array: &mut ArrowDeviceArray, schema: &FFI_ArrowSchema) -> Result<DeviceBatch> {
     // SAFETY: as above.
     unsafe { import_batch(array, schema, &Device::cpu()) }
 }
 
 /// Calls [`bowstring::exchange::import_host_batch`] with test structs.
-pub fn import_host_rows(array: ArrowArray, schema: &FFI_ArrowSchema) -> Result<Batch> {
+pub fn import_host_rows(array: ArrowArray, schema: &FFI_ArrowSchema) -> Result<DeviceBatch> {
     // SAFETY: as above.
     unsafe { import_host_batch(array, schema) }
 }

@@ -12,7 +12,7 @@ use bowstring::exchange::{
     from_arrow, to_arrow,
 };
 use bowstring::ffi::{ArrowArrayStream, ArrowDeviceArrayStream, DeviceType};
-use bowstring::{Array, Batch, Device, Error, Result};
+use bowstring::{Array, Device, DeviceBatch, Error, Result};
 
 use super::foreign::{Releases, produce, structs};
 use super::foreign_stream::{
@@ -30,7 +30,7 @@ fn slices() -> Vec<RecordBatch> {
     samples::SLICES.iter().map(|&(start, len)| whole().slice(start, len)).collect()
 }
 
-fn ours(batches: &[RecordBatch]) -> impl Iterator<Item = Result<Batch>> + Send + use<> {
+fn ours(batches: &[RecordBatch]) -> impl Iterator<Item = Result<DeviceBatch>> + Send + use<> {
     batches.iter().map(batch_from_arrow).collect::<Vec<_>>().into_iter()
 }
 

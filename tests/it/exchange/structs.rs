@@ -11,7 +11,7 @@ use bowstring::exchange::{
     batch_from_arrow, batch_to_arrow, export_array, export_batch, export_host_array, export_host_batch,
     from_arrow, to_arrow, validate,
 };
-use bowstring::{Array, Batch};
+use bowstring::{Array, DeviceBatch};
 use proptest::prelude::*;
 
 use super::foreign::{
@@ -233,7 +233,7 @@ fn batches_cross_with_schema_and_metadata_and_no_offset() {
 
 #[test]
 fn batches_without_columns_keep_their_length() {
-    let empty = Batch::try_new(Arc::new(Schema::empty()), vec![], 7).unwrap();
+    let empty = DeviceBatch::try_new(Arc::new(Schema::empty()), vec![], 7).unwrap();
     let (mut exported, schema) = export_batch(&empty).unwrap();
     let back = import_rows(&mut exported, &schema).unwrap();
     assert_eq!((back.len(), back.columns().len()), (7, 0));

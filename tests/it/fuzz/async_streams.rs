@@ -13,7 +13,7 @@ use bowstring::exchange::{
     AsyncBatchReader, batch_from_arrow, export_async_iterator, import_async_batches, validate_batch,
 };
 use bowstring::ffi::FFI_ArrowSchema;
-use bowstring::{Batch, Device, Error, Stream};
+use bowstring::{Device, DeviceBatch, Error, Stream};
 
 use super::input::Input;
 use super::metadata::{self, Words};
@@ -173,7 +173,7 @@ pub fn exports(bytes: &[u8]) {
 }
 
 /// A small valid batch of `i` rows.
-fn batch(i: usize) -> Batch {
+fn batch(i: usize) -> DeviceBatch {
     let numbers: ArrayRef =
         Arc::new(Int32Array::from_iter((0..i as i32).map(|row| (row != 1).then_some(row))));
     let words: ArrayRef = Arc::new(StringArray::from_iter_values((0..i).map(|row| row.to_string())));

@@ -16,7 +16,7 @@ use bowstring::exchange::{
 };
 use bowstring::expr::{Aggregation, Expr};
 use bowstring::ffi::dlpack::DLManagedTensorVersioned;
-use bowstring::{Array, Batch, Result, Stream};
+use bowstring::{Array, DeviceBatch, Result, Stream};
 
 use super::expressions;
 use super::input::Input;
@@ -123,8 +123,9 @@ impl Operation {
             _ => stream.upload(&from_arrow(array)?),
         };
         let field = || Field::new("f", array.data_type().clone(), true);
-        let batch = || Batch::try_new(Arc::new(Schema::new(vec![field()])), vec![array.clone()], array.len());
-        let first = |batch: Batch| batch.columns()[0].clone();
+        let batch =
+            || DeviceBatch::try_new(Arc::new(Schema::new(vec![field()])), vec![array.clone()], array.len());
+        let first = |batch: DeviceBatch| batch.columns()[0].clone();
         let done = match self {
             Operation::Slice(start, len) => array.slice(*start, *len)?,
             Operation::Filter(mask) => filter(array, &on(mask)?, stream).wait()?,

@@ -5,7 +5,7 @@ use arrow_schema::{DataType, Field};
 use bowstring::array::Place;
 use bowstring::exchange::export_stream;
 use bowstring::ffi::{DeviceType, FFI_ArrowSchema};
-use bowstring::{Array, Batch, Error};
+use bowstring::{Array, DeviceBatch, Error};
 
 use super::input::Input;
 use super::programs;
@@ -52,7 +52,7 @@ pub fn target(bytes: &[u8]) {
                 .flatten()
                 .take(most)
                 .map_while(|batch| outcome("batch", batch))
-                .filter_map(|batch: Batch| batch.columns().first().cloned())
+                .filter_map(|batch: DeviceBatch| batch.columns().first().cloned())
                 .collect(),
             false => outcome("arrays", read(&mut given, device))
                 .into_iter()

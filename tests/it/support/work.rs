@@ -13,7 +13,7 @@ use bowstring::compute::{
 };
 use bowstring::exchange::{from_arrow, to_arrow, validate};
 use bowstring::expr::{Options, col, count_all, lit, sum};
-use bowstring::{Array, Batch, Result, Stream};
+use bowstring::{Array, DeviceBatch, Result, Stream};
 
 /// An operation on certain arrays, with a name.
 pub struct Work {
@@ -53,11 +53,12 @@ fn arrays(rows: usize) -> Vec<ArrayRef> {
     ]
 }
 
-fn batch(columns: &[&Array]) -> Batch {
+fn batch(columns: &[&Array]) -> DeviceBatch {
     let field = |(i, column): (usize, &&Array)| Field::new(format!("c{i}"), column.data_type().clone(), true);
     let schema = Schema::new(columns.iter().enumerate().map(field).collect::<Vec<_>>());
     let rows = columns[0].len();
-    Batch::try_new(Arc::new(schema), columns.iter().map(|column| (*column).clone()).collect(), rows).unwrap()
+    DeviceBatch::try_new(Arc::new(schema), columns.iter().map(|column| (*column).clone()).collect(), rows)
+        .unwrap()
 }
 
 /// A scalar for [`fill_null`] of these values.

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use bowstring::array::Batches;
 use bowstring::device::testing::{EmulatedDevice, EmulatorOptions};
 use bowstring::exchange::{batch_from_arrow, export_batches};
-use bowstring::{Batch, Device};
+use bowstring::{Device, DeviceBatch};
 use bowstring_datafusion::{DeviceTable, batches_at, name_device};
 
 use crate::support::*;
 
 /// Numbers and text, in `count` batches of a hundred rows.
-fn host(count: i64) -> Vec<Batch> {
+fn host(count: i64) -> Vec<DeviceBatch> {
     use arrow_array::{ArrayRef, Decimal128Array, Int64Array, RecordBatch, StringArray};
     let batch = |first: i64| {
         let decimals = Decimal128Array::from_iter_values((first..first + 100).map(|x| i128::from(x) * 7));
@@ -27,7 +27,7 @@ fn host(count: i64) -> Vec<Batch> {
 
 fn on_device(device: &Device, count: i64) -> Batches {
     let stream = device.stream().unwrap();
-    let batches: Vec<Batch> = host(count).iter().map(|batch| stream.upload(batch).unwrap()).collect();
+    let batches: Vec<DeviceBatch> = host(count).iter().map(|batch| stream.upload(batch).unwrap()).collect();
     Batches::new(batches[0].schema().clone(), device.place(), batches.into_iter().map(Ok))
 }
 
