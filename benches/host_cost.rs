@@ -18,7 +18,7 @@ use bowstring::compute::{CastOptions, TakeOptions, cast, filter, null_count, tak
 use bowstring::device::testing::open_from;
 use bowstring::exchange::{batch_from_arrow, from_arrow};
 use bowstring::ffi::DeviceType;
-use bowstring::{Array, Device, DeviceBatch, Result, Stream};
+use bowstring::{Device, DeviceArray, DeviceBatch, Result, Stream};
 use libloading::Library;
 
 const ROWS: usize = 8_192;
@@ -87,15 +87,15 @@ impl Standin {
 }
 
 /// An operation on a batch.
-type Work = fn(&Inputs) -> Result<Vec<Array>>;
+type Work = fn(&Inputs) -> Result<Vec<DeviceArray>>;
 
 struct Inputs {
     batch: DeviceBatch,
     /// The same batch with unknown null counts.
     uncounted: DeviceBatch,
     narrow: SchemaRef,
-    mask: Array,
-    indices: Array,
+    mask: DeviceArray,
+    indices: DeviceArray,
     stream: Stream,
 }
 
@@ -132,10 +132,10 @@ fn inputs(device: &Device, columns: usize, nulls: bool) -> Inputs {
     let narrow = |i: usize| Field::new(format!("{i}"), DataType::Int32, true);
     let narrow = Arc::new(Schema::new((0..columns).map(narrow).collect::<Vec<_>>()));
     let batch = stream.upload(&batch_from_arrow(&batch).expect("a batch")).expect("room");
-    let uncounted = |column: &Array| {
+    let uncounted = |column: &DeviceArray| {
         let mut parts = column.clone().into_parts();
         parts.null_count = None;
-        Array::try_new(parts).expect("as it was")
+        DeviceArray::try_new(parts).expect("as it was")
     };
     let uncounted = batch.columns().iter().map(uncounted).collect();
     Inputs {

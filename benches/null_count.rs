@@ -8,7 +8,7 @@ use std::hint::black_box;
 
 use arrow_array::{Array as _, BooleanArray};
 use arrow_buffer::NullBuffer;
-use bowstring::Array;
+use bowstring::DeviceArray;
 use bowstring::compute::{is_null, null_count};
 use criterion::{Criterion, criterion_group, criterion_main};
 
@@ -52,7 +52,7 @@ fn one(criterion: &mut Criterion, place: &Where, rows: usize, offset: usize, als
     let Some(ours) = place.import_validity(&bits) else { return };
     let mut parts = ours.into_parts();
     parts.null_count = None;
-    let ours = Array::try_new(parts).expect("the same array");
+    let ours = DeviceArray::try_new(parts).expect("the same array");
     let mut group = place.group(criterion, count_id, Moved::bytes(rows as u64 / 8));
     let nulls = theirs.null_count();
     group.ours(|| assert_eq!(null_count(black_box(&ours), &place.stream).wait(), Ok(nulls)));

@@ -1,16 +1,16 @@
 //! Compute kernels for Apache Arrow arrays in place: in host memory, on NVIDIA GPUs, and on AMD GPUs.
 //!
-//! An [`Array`] is Arrow data on a device: an imported C struct, a view of an arrow-rs array, or the result
-//! of an operation. A [`DeviceBatch`] is a set of arrays under a schema. Each operation accepts either, and a
-//! [`Stream`], which determines the device and the order of execution. It returns a [`Pending`] result, which
-//! can be waited for or awaited.
+//! A [`DeviceArray`] is Arrow data on a device: an imported C struct, a view of an arrow-rs array, or the
+//! result of an operation. A [`DeviceBatch`] is a set of arrays under a schema. Each operation accepts
+//! either, and a [`Stream`], which determines the device and the order of execution. It returns a
+//! [`Pending`] result, which can be waited for or awaited.
 //!
 //! | here | in arrow-rs | in CUDA's world |
 //! | --- | --- | --- |
-//! | [`Array`], [`DeviceBatch`] | `ArrayRef`, `RecordBatch` | a `cudf::column`, a `cudf::table` |
+//! | [`DeviceArray`], [`DeviceBatch`] | `ArrayRef`, `RecordBatch` | a `cudf::column`, a `cudf::table` |
 //! | [`Device`] | | the primary context of a device |
 //! | [`Stream`] | | a `cudaStream_t`; the CPU's stream runs its work at once |
-//! | an array's [event](Array::wait) | | the `cudaEvent_t` after its last write |
+//! | an array's [event](DeviceArray::wait) | | the `cudaEvent_t` after its last write |
 //! | [`Pending`] | | the copy of a few numbers to the host, and the work that depends on them |
 //! | [`compute::filter`] | `arrow_select::filter::filter` | `cudf::apply_boolean_mask` |
 //! | [`compute::take`] | `arrow_select::take::take` | `cudf::gather` |
@@ -22,13 +22,14 @@
 //!
 //! ```
 //! use arrow_array::{ArrayRef, BooleanArray, Int32Array};
-//! use bowstring::{Array, Stream, compute::filter};
+//! use bowstring::{DeviceArray, Stream, compute::filter};
 //! # use std::sync::Arc;
 //! # fn main() -> bowstring::Result<()> {
 //! let values: ArrayRef = Arc::new(Int32Array::from(vec![Some(1), None, Some(300)]));
 //! let mask: ArrayRef = Arc::new(BooleanArray::from(vec![true, false, true]));
 //!
-//! let (values, mask) = (Array::try_from(&values)?, Array::try_from(&mask)?); // shares their memory
+//! // These share the memory of arrow's arrays.
+//! let (values, mask) = (DeviceArray::try_from(&values)?, DeviceArray::try_from(&mask)?);
 //! let kept = filter(&values, &mask, &Stream::cpu()).wait()?;
 //! assert_eq!(ArrayRef::try_from(&kept)?.as_ref(), &Int32Array::from(vec![1, 300]));
 //! # Ok(())
@@ -40,14 +41,14 @@
 //!
 //! ```
 //! use arrow_array::{ArrayRef, BooleanArray, Int32Array};
-//! use bowstring::{Array, Device, compute::filter};
+//! use bowstring::{DeviceArray, Device, compute::filter};
 //! # use std::sync::Arc;
 //! # fn main() -> bowstring::Result<()> {
 //! # let values: ArrayRef = Arc::new(Int32Array::from(vec![Some(1), None, Some(300)]));
 //! # let mask: ArrayRef = Arc::new(BooleanArray::from(vec![true, false, true]));
 //! let stream = Device::emulated().stream()?; // Device::open(DeviceType::Cuda, 0)?.stream()?
-//! let values = stream.upload(&Array::try_from(&values)?)?; // or exchange::import_array: no copy
-//! let mask = stream.upload(&Array::try_from(&mask)?)?;
+//! let values = stream.upload(&DeviceArray::try_from(&values)?)?; // or exchange::import_array: no copy
+//! let mask = stream.upload(&DeviceArray::try_from(&mask)?)?;
 //!
 //! let pending = filter(&values, &mask, &stream); // nothing has waited yet
 //! let kept = stream.download(&pending.wait()?)?;
@@ -75,7 +76,7 @@ mod gpu;
 mod pass;
 mod transfer;
 
-pub use array::{Array, DeviceBatch};
+pub use array::{DeviceArray, DeviceBatch};
 pub use device::{Device, Stream, interruptible};
 pub use error::{Error, Failure, Result};
 pub use pass::Pending;
@@ -84,12 +85,12 @@ pub use pass::Pending;
 const _: () = {
     const fn goes_to_any_thread<T: Send>() {}
     const fn used_by_any_thread<T: Send + Sync>() {}
-    used_by_any_thread::<Array>();
+    used_by_any_thread::<DeviceArray>();
     used_by_any_thread::<DeviceBatch>();
     used_by_any_thread::<Device>();
     used_by_any_thread::<Stream>();
     used_by_any_thread::<compute::Selection>();
-    goes_to_any_thread::<Pending<Array>>();
+    goes_to_any_thread::<Pending<DeviceArray>>();
     goes_to_any_thread::<Pending<DeviceBatch>>();
 };
 

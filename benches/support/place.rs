@@ -8,7 +8,7 @@ use std::time::Duration;
 use arrow_array::{Array as ArrowArray, BooleanArray};
 use arrow_buffer::{BooleanBuffer, NullBuffer};
 use bowstring::exchange::from_arrow;
-use bowstring::{Array, Device, Stream};
+use bowstring::{Device, DeviceArray, Stream};
 use criterion::Criterion;
 
 use super::clock::Clock;
@@ -68,7 +68,7 @@ impl Where {
     }
 
     /// Imports an arrow-rs array to the device; `None` if the device has no room for it.
-    pub fn import(&self, array: &dyn ArrowArray) -> Option<Array> {
+    pub fn import(&self, array: &dyn ArrowArray) -> Option<DeviceArray> {
         let host = from_arrow(array).expect("arrow-rs arrays are valid");
         let there = self.stream.upload(&host).and_then(|there| self.stream.synchronise().map(|()| there));
         there
@@ -77,12 +77,12 @@ impl Where {
     }
 
     /// Imports bits at their bit offset. A copy would align them, so the bits before them are copied too.
-    pub fn import_mask(&self, bits: &BooleanBuffer) -> Option<Array> {
+    pub fn import_mask(&self, bits: &BooleanBuffer) -> Option<DeviceArray> {
         self.import_bits(bits, |whole| BooleanArray::new(whole, None))
     }
 
     /// Imports bits both as values and as the validity of the rows.
-    pub fn import_validity(&self, bits: &BooleanBuffer) -> Option<Array> {
+    pub fn import_validity(&self, bits: &BooleanBuffer) -> Option<DeviceArray> {
         self.import_bits(bits, |whole| BooleanArray::new(whole.clone(), Some(NullBuffer::new(whole))))
     }
 
@@ -90,7 +90,7 @@ impl Where {
         &self,
         bits: &BooleanBuffer,
         array: impl FnOnce(BooleanBuffer) -> BooleanArray,
-    ) -> Option<Array> {
+    ) -> Option<DeviceArray> {
         let (offset, len) = (bits.offset(), bits.len());
         let whole = array(BooleanBuffer::new(bits.inner().clone(), 0, offset + len));
         Some(self.import(&whole)?.slice(offset, len).expect("rows of the array"))

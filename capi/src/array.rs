@@ -4,21 +4,21 @@ use std::collections::HashMap;
 
 use arrow_schema::Field;
 use bowstring::ffi::{ArrowDeviceArray, FFI_ArrowSchema};
-use bowstring::{Array, exchange};
+use bowstring::{DeviceArray, exchange};
 
 use crate::device::{BowstringDevice, BowstringStream};
 use crate::status::{BowstringStatus, borrow, free, give, guard, missing, put, write_out};
 
 /// An array, with the name, nullability and metadata of its field.
 pub struct BowstringArray {
-    pub(crate) array: Array,
+    pub(crate) array: DeviceArray,
     pub(crate) field: Field,
 }
 
 impl BowstringArray {
     /// Rows of this array, any of which may be null. The result keeps the name and the metadata, and is
     /// nullable.
-    pub(crate) fn with(&self, array: Array) -> BowstringArray {
+    pub(crate) fn with(&self, array: DeviceArray) -> BowstringArray {
         let mut result = self.part(array);
         result.field = result.field.with_nullable(true);
         result
@@ -26,21 +26,21 @@ impl BowstringArray {
 
     /// Other values, one for each row of this array. The result keeps the name but not the metadata, which
     /// describes the old values.
-    pub(crate) fn others(&self, array: Array) -> BowstringArray {
+    pub(crate) fn others(&self, array: DeviceArray) -> BowstringArray {
         let mut result = self.with(array);
         result.field = result.field.with_metadata(HashMap::<String, String>::new());
         result
     }
 
     /// The values cast to the type of `to`. The result keeps the name, and has the metadata of `to`.
-    pub(crate) fn cast(&self, array: Array, to: &Field) -> BowstringArray {
+    pub(crate) fn cast(&self, array: DeviceArray, to: &Field) -> BowstringArray {
         let mut result = self.with(array);
         result.field = result.field.with_metadata(to.metadata().clone());
         result
     }
 
     /// Rows of this array. The result keeps the field.
-    pub(crate) fn part(&self, array: Array) -> BowstringArray {
+    pub(crate) fn part(&self, array: DeviceArray) -> BowstringArray {
         BowstringArray { field: self.field.clone().with_data_type(array.data_type().clone()), array }
     }
 }

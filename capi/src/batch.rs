@@ -3,7 +3,7 @@
 use std::ffi::c_char;
 
 use bowstring::ffi::{ArrowDeviceArray, FFI_ArrowSchema};
-use bowstring::{Array, DeviceBatch, exchange};
+use bowstring::{DeviceArray, DeviceBatch, exchange};
 
 use crate::array::BowstringArray;
 use crate::device::{BowstringDevice, BowstringStream};
@@ -105,7 +105,7 @@ pub unsafe extern "C" fn bowstring_batch_column(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bowstring_batch_wait(batch: *const BowstringBatch) -> BowstringStatus {
     // SAFETY: the caller's promise.
-    guard(|| unsafe { borrow(batch, "batch")?.0.columns().iter().try_for_each(Array::wait) })
+    guard(|| unsafe { borrow(batch, "batch")?.0.columns().iter().try_for_each(DeviceArray::wait) })
 }
 
 /// Returns the batch on the device of `stream`. Copies columns that are in host memory; those that are on the

@@ -1,7 +1,7 @@
 //! The operations about nulls: counts, tests, replacing and dropping them.
 
 use bowstring::compute::{self, Scalar};
-use bowstring::{Array, Pending, Stream};
+use bowstring::{DeviceArray, Pending, Stream};
 
 use crate::array::BowstringArray;
 use crate::batch::BowstringBatch;
@@ -80,8 +80,8 @@ pub unsafe extern "C" fn bowstring_logical_null_count(
 
 /// Runs an operation from one array to another; `under` makes the result's field.
 unsafe fn each_row(
-    operation: fn(&Array, &Stream) -> Pending<Array>,
-    under: fn(&BowstringArray, Array) -> BowstringArray,
+    operation: fn(&DeviceArray, &Stream) -> Pending<DeviceArray>,
+    under: fn(&BowstringArray, DeviceArray) -> BowstringArray,
     values: *const BowstringArray,
     stream: *const BowstringStream,
     out: *mut *mut BowstringArray,

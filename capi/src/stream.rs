@@ -9,7 +9,7 @@ use arrow_schema::Field;
 use bowstring::array::Batches;
 use bowstring::exchange::{self, Turns};
 use bowstring::ffi::{ArrowArrayStream, ArrowDeviceArrayStream, DeviceType, FFI_ArrowSchema};
-use bowstring::{Array, Error, Result};
+use bowstring::{DeviceArray, Error, Result};
 
 use crate::array::BowstringArray;
 use crate::batch::BowstringBatch;
@@ -20,7 +20,7 @@ use crate::status::{BowstringStatus, borrow, free, give, guard, invalid, missing
 pub(crate) struct Source {
     pub field: Field,
     pub device_type: DeviceType,
-    pub items: Box<dyn Iterator<Item = Result<Array>> + Send>,
+    pub items: Box<dyn Iterator<Item = Result<DeviceArray>> + Send>,
 }
 
 /// A stream of batches with one schema. A batch is read only when it is requested.
@@ -52,7 +52,7 @@ impl BowstringArrays {
     pub(crate) fn new(
         field: Field,
         device_type: DeviceType,
-        items: impl Iterator<Item = Result<Array>> + Send + 'static,
+        items: impl Iterator<Item = Result<DeviceArray>> + Send + 'static,
     ) -> BowstringArrays {
         BowstringArrays(Turns::new(Some(Source { field, device_type, items: Box::new(items) })))
     }

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, Int32Array};
 use bowstring::array::Place;
 use bowstring::exchange::{from_arrow, to_arrow};
-use bowstring::{Array, Device, Result};
+use bowstring::{Device, DeviceArray, Result};
 
 pub fn in_host_memory() -> Result<()> {
     let theirs = Int32Array::from(vec![Some(1), None, Some(300), Some(4)]);
-    let ours: Array = from_arrow(&theirs)?; // the same memory: nothing is copied
+    let ours: DeviceArray = from_arrow(&theirs)?; // the same memory: nothing is copied
     assert_eq!((ours.len(), ours.place()), (4, Place::CPU));
 
     let part = ours.slice(1, 2)?; // a view of two rows, of the same memory too
@@ -26,7 +26,7 @@ pub fn on_a_device() -> Result<()> {
     let stream = device.stream()?;
 
     let values: ArrayRef = Arc::new(Int32Array::from_iter_values(0..1_000));
-    let there = stream.upload(&Array::try_from(&values)?)?; // one copy
+    let there = stream.upload(&DeviceArray::try_from(&values)?)?; // one copy
     assert_eq!(there.place(), device.place());
 
     let back = stream.download(&there)?; // another

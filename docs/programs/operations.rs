@@ -15,7 +15,7 @@ use bowstring::compute::{
 };
 use bowstring::exchange::from_arrow;
 use bowstring::expr::{Literal, Options, col, count_all, sum};
-use bowstring::{Array, Device, DeviceBatch, Result, Stream};
+use bowstring::{Device, DeviceArray, DeviceBatch, Result, Stream};
 
 /// A batch of three sales, the input of the operations below.
 fn sales() -> Result<DeviceBatch> {
@@ -104,7 +104,7 @@ fn waits<T>(stream: &Stream, work: impl FnOnce() -> Result<T>) -> Result<u64> {
 
 pub fn what_each_operation_waits_for() -> Result<()> {
     let stream = Device::emulated().stream()?;
-    let there = |array: ArrayRef| stream.upload(&Array::try_from(&array)?);
+    let there = |array: ArrayRef| stream.upload(&DeviceArray::try_from(&array)?);
     let numbers = there(Arc::new(Int64Array::from(vec![Some(3), None, Some(5)])))?;
     let words = there(Arc::new(StringArray::from(vec!["a", "bc", ""])))?;
     let mask = there(Arc::new(BooleanArray::from(vec![true, false, true])))?;

@@ -5,7 +5,7 @@ use arrow_array::{BooleanArray, Int32Array, Int64Array};
 use arrow_schema::DataType;
 use bowstring::compute::{CastOptions, TakeOptions, cast, filter, take};
 use bowstring::exchange::{from_arrow, to_arrow};
-use bowstring::{Array, Device, Error, Result, Stream};
+use bowstring::{Device, DeviceArray, Error, Result, Stream};
 
 pub fn one_wait_for_a_filter_none_for_a_cast() -> Result<()> {
     let device = Device::emulated();
@@ -43,7 +43,7 @@ pub fn two_streams_meet_by_an_event() -> Result<()> {
 // ANCHOR_END: two
 
 // ANCHOR: awaited
-async fn half(values: &Array, mask: &Array, stream: &Stream) -> Result<usize> {
+async fn half(values: &DeviceArray, mask: &DeviceArray, stream: &Stream) -> Result<usize> {
     let kept = filter(values, mask, stream).await?; // the task sleeps, its thread does not
     Ok(kept.len())
 }

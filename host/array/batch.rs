@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arrow_schema::{Schema, SchemaRef};
 
-use super::Array;
+use super::DeviceArray;
 use crate::{Error, Result};
 
 /// Key-value metadata of a single batch, in addition to its schema's metadata.
@@ -16,13 +16,13 @@ pub type Metadata = Arc<BTreeMap<String, String>>;
 pub struct DeviceBatch {
     schema: SchemaRef,
     metadata: Metadata,
-    columns: Vec<Array>,
+    columns: Vec<DeviceArray>,
     len: usize,
 }
 
 impl DeviceBatch {
     /// Creates a batch. Returns an error unless the columns have the schema's types and `len` rows each.
-    pub fn try_new(schema: SchemaRef, columns: Vec<Array>, len: usize) -> Result<DeviceBatch> {
+    pub fn try_new(schema: SchemaRef, columns: Vec<DeviceArray>, len: usize) -> Result<DeviceBatch> {
         columns_are_of("batch", &schema, &columns)?;
         rows_of("batch", [len])?;
         let other = schema.fields().iter().zip(&columns).find(|(_, column)| column.len() != len);
@@ -62,7 +62,7 @@ impl DeviceBatch {
     }
 
     /// The columns in the order of the schema's fields.
-    pub fn columns(&self) -> &[Array] {
+    pub fn columns(&self) -> &[DeviceArray] {
         &self.columns
     }
 
@@ -85,7 +85,11 @@ pub(crate) fn rows_of(operation: &'static str, lens: impl IntoIterator<Item = us
 }
 
 /// Checks that the number and types of columns match a schema.
-pub(crate) fn columns_are_of(operation: &'static str, schema: &Schema, columns: &[Array]) -> Result<()> {
+pub(crate) fn columns_are_of(
+    operation: &'static str,
+    schema: &Schema,
+    columns: &[DeviceArray],
+) -> Result<()> {
     let fields = schema.fields();
     if columns.len() != fields.len() {
         let problem = format!("{} fields but {} columns", fields.len(), columns.len());

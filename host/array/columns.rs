@@ -6,13 +6,13 @@ use std::sync::Arc;
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 
 use super::batch::{DeviceBatch, Metadata};
-use super::parts::Array;
+use super::parts::DeviceArray;
 use crate::{Error, Result};
 
-/// An [`Array`] or a [`DeviceBatch`]. Every operation and copy accepts both; the columns of a batch are
+/// A [`DeviceArray`] or a [`DeviceBatch`]. Every operation and copy accepts both; the columns of a batch are
 /// processed together, in one pass.
 ///
-/// | | `Array` | `DeviceBatch` |
+/// | | `DeviceArray` | `DeviceBatch` |
 /// | --- | --- | --- |
 /// | `Target`: what a cast turns it into | [`DataType`] | [`SchemaRef`], a field for each column |
 /// | `Counts`: a number for each column | `usize` | `Vec<usize>` |
@@ -20,7 +20,7 @@ use crate::{Error, Result};
 /// The trait is sealed.
 pub trait Columns: sealed::Columns {}
 
-impl Columns for Array {}
+impl Columns for DeviceArray {}
 
 impl Columns for DeviceBatch {}
 
@@ -36,7 +36,7 @@ pub(crate) mod sealed {
         /// Everything but the arrays: a batch's schema and metadata.
         type Frame: Clone + Send + 'static;
 
-        fn arrays(&self) -> &[Array];
+        fn arrays(&self) -> &[DeviceArray];
         fn rows(&self) -> usize;
         fn frame(&self) -> Self::Frame;
         /// The frame for a result whose rows may be null even if these are not.
@@ -46,24 +46,24 @@ pub(crate) mod sealed {
         /// The schema in a frame; `None` for a single array.
         fn schema(frame: &Self::Frame) -> Option<&Schema>;
         /// Combines the frame with as many arrays as before, of `rows` rows each.
-        fn framed(frame: Self::Frame, arrays: Vec<Array>, rows: usize) -> Result<Self>;
+        fn framed(frame: Self::Frame, arrays: Vec<DeviceArray>, rows: usize) -> Result<Self>;
         /// Applies `of` to each array and puts the results into the frame.
         fn each(
             &self,
             frame: Self::Frame,
             rows: usize,
-            of: impl FnMut(&Array) -> Result<Array>,
+            of: impl FnMut(&DeviceArray) -> Result<DeviceArray>,
         ) -> Result<Self>;
         fn counts(counts: Vec<usize>) -> Result<Self::Counts>;
     }
 }
 
-impl sealed::Columns for Array {
+impl sealed::Columns for DeviceArray {
     type Target = DataType;
     type Counts = usize;
     type Frame = ();
 
-    fn arrays(&self) -> &[Array] {
+    fn arrays(&self) -> &[DeviceArray] {
         std::slice::from_ref(self)
     }
 
@@ -83,12 +83,17 @@ impl sealed::Columns for Array {
         None
     }
 
-    fn framed(_: (), arrays: Vec<Array>, _: usize) -> Result<Array> {
+    fn framed(_: (), arrays: Vec<DeviceArray>, _: usize) -> Result<DeviceArray> {
         one(arrays)
     }
 
     // Avoids allocating a list of one: batches are small.
-    fn each(&self, _: (), _: usize, mut of: impl FnMut(&Array) -> Result<Array>) -> Result<Array> {
+    fn each(
+        &self,
+        _: (),
+        _: usize,
+        mut of: impl FnMut(&DeviceArray) -> Result<DeviceArray>,
+    ) -> Result<DeviceArray> {
         of(self)
     }
 
@@ -102,7 +107,7 @@ impl sealed::Columns for DeviceBatch {
     type Counts = Vec<usize>;
     type Frame = (SchemaRef, Metadata);
 
-    fn arrays(&self) -> &[Array] {
+    fn arrays(&self) -> &[DeviceArray] {
         self.columns()
     }
 
@@ -131,7 +136,7 @@ impl sealed::Columns for DeviceBatch {
         Some(&frame.0)
     }
 
-    fn framed((schema, metadata): Self::Frame, arrays: Vec<Array>, rows: usize) -> Result<DeviceBatch> {
+    fn framed((schema, metadata): Self::Frame, arrays: Vec<DeviceArray>, rows: usize) -> Result<DeviceBatch> {
         Ok(DeviceBatch::try_new(schema, arrays, rows)?.with_metadata(metadata))
     }
 
@@ -139,7 +144,7 @@ impl sealed::Columns for DeviceBatch {
         &self,
         frame: Self::Frame,
         rows: usize,
-        of: impl FnMut(&Array) -> Result<Array>,
+        of: impl FnMut(&DeviceArray) -> Result<DeviceArray>,
     ) -> Result<DeviceBatch> {
         Self::framed(frame, self.columns().iter().map(of).collect::<Result<_>>()?, rows)
     }

@@ -6,7 +6,7 @@
 //! inner offset of the whole array, and may be anything. So code below this file never looks for it again,
 //! and slicing cannot lose it.
 
-use super::{Array, Buffer, Parts, Slot, layout};
+use super::{Buffer, DeviceArray, Parts, Slot, layout};
 use crate::{Error, Result};
 
 /// An upper bound for the size of any address space.
@@ -79,18 +79,21 @@ pub(crate) fn number(width: usize, bytes: &[u8]) -> Option<i64> {
     }
 }
 
-impl Array {
+impl DeviceArray {
     /// The numbers that state the lengths of buffers of unknown extent, in the order in which
-    /// [`with_extents`](Array::with_extents) asks for them.
+    /// [`with_extents`](DeviceArray::with_extents) asks for them.
     pub(crate) fn unread_extents(&self) -> Vec<Buffer> {
         let own = self.buffers().iter().filter(|_| !self.is_empty()).filter_map(Buffer::extent_at).cloned();
-        let below = self.children().iter().chain(self.dictionary()).flat_map(Array::unread_extents);
+        let below = self.children().iter().chain(self.dictionary()).flat_map(DeviceArray::unread_extents);
         own.chain(below).collect()
     }
 
     /// The array with all extents known; `None` if they already were. `read` returns the value of a number
     /// from `unread_extents`.
-    pub(crate) fn with_extents(&self, read: &mut dyn FnMut(&Buffer) -> Result<i64>) -> Result<Option<Array>> {
+    pub(crate) fn with_extents(
+        &self,
+        read: &mut dyn FnMut(&Buffer) -> Result<i64>,
+    ) -> Result<Option<DeviceArray>> {
         let mut parts: Option<Parts> = None;
         let mut changed = || self.parts().clone();
         for (i, buffer) in self.buffers().iter().enumerate() {
@@ -111,6 +114,6 @@ impl Array {
         {
             parts.get_or_insert_with(&mut changed).dictionary = Some(known);
         }
-        Ok(parts.map(|parts| Array::of(parts, self.known_valid())))
+        Ok(parts.map(|parts| DeviceArray::of(parts, self.known_valid())))
     }
 }

@@ -1,5 +1,5 @@
-//! L2: arrays, without drivers or kernels. An [`Array`] is a data type, a length and an offset, buffers with
-//! their owners, children and a dictionary, on one device. Only the device may follow its addresses.
+//! L2: arrays, without drivers or kernels. A [`DeviceArray`] is a data type, a length and an offset, buffers
+//! with their owners, children and a dictionary, on one device. Only the device may follow its addresses.
 //!
 //! The one idea of this file: an array is made of parts that have been checked. This file has the
 //! constructors that check them.
@@ -23,34 +23,34 @@ pub use buffer::{Bitmap, Buffer, Owner};
 pub use columns::{Columns, nullable};
 pub(crate) use extents::{fits, number};
 pub(crate) use layout::{Layout, Slot, children, forbids_nulls, layout, null_member, says_null};
-pub use parts::{Array, Parts};
+pub use parts::{DeviceArray, Parts};
 pub use place::{Place, Ready};
 pub(crate) use side::{Side, outside};
 pub(crate) use validate::well_formed;
 
 use crate::Result;
 
-impl Array {
+impl DeviceArray {
     /// Creates an array of these parts, if they fit together; `validate.rs` has the checks. Reads no device
     /// memory. Afterwards every buffer knows its length, or the number on its device that states it: see
     /// `extents.rs`.
-    pub fn try_new(mut parts: Parts) -> Result<Array> {
+    pub fn try_new(mut parts: Parts) -> Result<DeviceArray> {
         validate::structure(&parts)?;
         extents::bind(&mut parts)?;
         if parts.validity.is_none() {
             parts.null_count = Some(0);
         }
-        Ok(Array::of(parts, false))
+        Ok(DeviceArray::of(parts, false))
     }
 
     /// Creates an array that one of our operations produced. Pass `valid` if its contents are valid Arrow
     /// data; an operation that only moves rows keeps its input's flag. Flat parts of our own making always
     /// fit together, so only arrays with children are checked.
     #[inline]
-    pub(crate) fn made(parts: Parts, valid: bool) -> Result<Array> {
+    pub(crate) fn made(parts: Parts, valid: bool) -> Result<DeviceArray> {
         if cfg!(debug_assertions) || !parts.children.is_empty() {
             validate::structure(&parts)?;
         }
-        Ok(Array::of(parts, valid))
+        Ok(DeviceArray::of(parts, valid))
     }
 }

@@ -12,7 +12,7 @@ use arrow_schema::DataType;
 use super::{Bitmap, Buffer, Layout, Place, Ready, layout};
 use crate::{Error, Result};
 
-/// The parts of an [`Array`], for code that builds an array or takes one apart.
+/// The parts of a [`DeviceArray`], for code that builds an array or takes one apart.
 #[derive(Clone, Debug)]
 pub struct Parts {
     /// The Arrow type of the array.
@@ -30,9 +30,9 @@ pub struct Parts {
     /// come last; the buffer of their lengths, which C structs have, is not included.
     pub buffers: Vec<Buffer>,
     /// The children in the order of the type. A dictionary is not a child.
-    pub children: Vec<Array>,
+    pub children: Vec<DeviceArray>,
     /// The values of a dictionary array; `None` for other types.
-    pub dictionary: Option<Array>,
+    pub dictionary: Option<DeviceArray>,
     /// The device memory that holds the buffers.
     pub place: Place,
     /// The event after which the contents may be read; `None` if they may be read now.
@@ -60,7 +60,7 @@ impl Parts {
 
 /// Arrow data on a device. Cloning and slicing copy nothing that is on the device.
 #[derive(Clone)]
-pub struct Array(Arc<Inner>);
+pub struct DeviceArray(Arc<Inner>);
 
 struct Inner {
     parts: Parts,
@@ -70,11 +70,11 @@ struct Inner {
     valid: AtomicBool,
 }
 
-impl Array {
+impl DeviceArray {
     /// Creates an array of parts that fit together.
     #[inline]
-    pub(super) fn of(parts: Parts, valid: bool) -> Array {
-        Array(Arc::new(Inner { parts, valid: AtomicBool::new(valid) }))
+    pub(super) fn of(parts: Parts, valid: bool) -> DeviceArray {
+        DeviceArray(Arc::new(Inner { parts, valid: AtomicBool::new(valid) }))
     }
 
     /// Whether the contents are known to be valid Arrow data in every part.
@@ -89,15 +89,15 @@ impl Array {
 
     /// Converts an array in memory that the host shares with a device into one of plain host memory, so that
     /// later code on the host handles a single kind of place. The caller must have waited for it.
-    pub(crate) fn on_host(&self) -> Array {
+    pub(crate) fn on_host(&self) -> DeviceArray {
         if self.place() == Place::CPU {
             return self.clone();
         }
         let mut parts = self.0.parts.clone();
         (parts.place, parts.ready) = (Place::CPU, None);
-        parts.children = self.children().iter().map(Array::on_host).collect();
-        parts.dictionary = self.dictionary().map(Array::on_host);
-        Array::of(parts, self.known_valid())
+        parts.children = self.children().iter().map(DeviceArray::on_host).collect();
+        parts.dictionary = self.dictionary().map(DeviceArray::on_host);
+        DeviceArray::of(parts, self.known_valid())
     }
 
     pub(super) fn parts(&self) -> &Parts {
@@ -154,12 +154,12 @@ impl Array {
 
     /// The children as stored: the array's own offset is not applied to them. See
     /// [`child_rows`](Self::child_rows).
-    pub fn children(&self) -> &[Array] {
+    pub fn children(&self) -> &[DeviceArray] {
         &self.0.parts.children
     }
 
     /// The values of a dictionary array; `None` for other types.
-    pub fn dictionary(&self) -> Option<&Array> {
+    pub fn dictionary(&self) -> Option<&DeviceArray> {
         self.0.parts.dictionary.as_ref()
     }
 
@@ -177,7 +177,7 @@ impl Array {
     /// data (an index out of bounds, a value that does not fit).
     pub fn wait(&self) -> Result<()> {
         self.ready().map_or(Ok(()), |ready| ready.wait())?;
-        self.children().iter().chain(self.dictionary()).try_for_each(Array::wait)
+        self.children().iter().chain(self.dictionary()).try_for_each(DeviceArray::wait)
     }
 
     /// The buffers that the array's type consists of.
@@ -186,7 +186,7 @@ impl Array {
     }
 
     /// Rows `offset .. offset + len`, without copying. Returns an error if the array has fewer rows.
-    pub fn slice(&self, offset: usize, len: usize) -> Result<Array> {
+    pub fn slice(&self, offset: usize, len: usize) -> Result<DeviceArray> {
         if offset.checked_add(len).is_none_or(|end| end > self.len()) {
             return Err(Error::invalid(
                 "slice",
@@ -203,15 +203,16 @@ impl Array {
             known if len == self.len() => known,
             _ => None,
         };
-        Ok(Array::of(parts, self.known_valid()))
+        Ok(DeviceArray::of(parts, self.known_valid()))
     }
 
     /// Whether the rows occupy the same memory as those of another array of the same type.
-    pub(crate) fn is_same_memory(&self, other: &Array) -> bool {
-        let bits = |array: &Array| array.validity().map(|bits| (bits.buffer.address(), bits.offset));
-        let buffers = |array: &Array| array.buffers().iter().map(Buffer::address).collect::<Vec<_>>();
-        let below =
-            |array: &Array| array.children().iter().chain(array.dictionary()).cloned().collect::<Vec<_>>();
+    pub(crate) fn is_same_memory(&self, other: &DeviceArray) -> bool {
+        let bits = |array: &DeviceArray| array.validity().map(|bits| (bits.buffer.address(), bits.offset));
+        let buffers = |array: &DeviceArray| array.buffers().iter().map(Buffer::address).collect::<Vec<_>>();
+        let below = |array: &DeviceArray| {
+            array.children().iter().chain(array.dictionary()).cloned().collect::<Vec<_>>()
+        };
         let (mine, theirs) = (below(self), below(other));
         (self.len(), self.offset(), bits(self)) == (other.len(), other.offset(), bits(other))
             && buffers(self) == buffers(other)
@@ -221,7 +222,7 @@ impl Array {
 
     /// Child `i`, restricted to the rows of this array: one row per row for structs and sparse unions, `size`
     /// rows per row for fixed-size lists. Children of other types are returned unchanged.
-    pub fn child_rows(&self, i: usize) -> Result<Array> {
+    pub fn child_rows(&self, i: usize) -> Result<DeviceArray> {
         let child = &self.children()[i];
         match self.data_type() {
             DataType::Struct(_) | DataType::Union(_, arrow_schema::UnionMode::Sparse) => {
@@ -236,7 +237,7 @@ impl Array {
     }
 }
 
-impl fmt::Debug for Array {
+impl fmt::Debug for DeviceArray {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.parts.fmt(f)
     }

@@ -1,12 +1,12 @@
 //! The operands of text tests.
 
-use super::{Array, Bitmap};
+use super::{Bitmap, DeviceArray};
 use crate::Error;
 
 /// One operand of a text test.
 #[derive(Clone, Copy)]
 pub(crate) enum Side<'a> {
-    Column(&'a Array),
+    Column(&'a DeviceArray),
     /// The same value in all rows.
     Same(&'a [u8]),
     /// A list of values in ascending order.

@@ -11,7 +11,7 @@ use bowstring_kernels::program::word::{key, plain_nan_f32, plain_nan_f64};
 use crate::array::{Bitmap, Parts};
 use crate::expr::plan::{Bound, Op, Plan, number_of};
 use crate::expr::{Aggregation, Finish, Fold, Options, Overflow, extended};
-use crate::{Array, Device, DeviceBatch, Error, Result};
+use crate::{Device, DeviceArray, DeviceBatch, Error, Result};
 
 /// Adds the steps that an aggregate needs before its fold to the plan. Returns the root to aggregate.
 pub(super) fn prepared(one: &Aggregation, plan: &mut Plan, root: usize) -> Result<usize> {
@@ -182,7 +182,7 @@ impl Folded {
 }
 
 /// Creates an array of one row in host memory.
-fn of_one_row(data_type: &DataType, value: Option<i128>) -> Result<Array> {
+fn of_one_row(data_type: &DataType, value: Option<i128>) -> Result<DeviceArray> {
     let pool = Device::cpu();
     let mut bytes = pool.host_pool().alloc_zeroed(16)?;
     bytes.bytes_mut()[..16].copy_from_slice(&value.unwrap_or(0).to_le_bytes());
@@ -193,5 +193,5 @@ fn of_one_row(data_type: &DataType, value: Option<i128>) -> Result<Array> {
         let none = pool.host_pool().alloc_zeroed(1)?.freeze(1);
         (parts.validity, parts.null_count) = (Some(Bitmap { buffer: none, offset: 0 }), Some(1));
     }
-    Array::made(parts, true)
+    DeviceArray::made(parts, true)
 }

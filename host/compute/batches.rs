@@ -13,7 +13,7 @@ use arrow_schema::SchemaRef;
 
 use super::{Aggregates, CastOptions, Predicate, Projection, TakeOptions, cast, filter, nullable, take};
 use crate::array::Batches;
-use crate::{Array, DeviceBatch, Error, Pending, Result, Stream, exchange};
+use crate::{DeviceArray, DeviceBatch, Error, Pending, Result, Stream, exchange};
 
 /// The number of batches that a filter on a GPU begins in advance.
 pub const AHEAD: usize = 2;
@@ -22,7 +22,7 @@ pub const AHEAD: usize = 2;
 /// ([`column()`]), or the next item of another stream ([`in_step`]).
 pub fn filter_batches(
     batches: Batches,
-    mut mask: impl FnMut(&DeviceBatch) -> Result<Array> + Send + 'static,
+    mut mask: impl FnMut(&DeviceBatch) -> Result<DeviceArray> + Send + 'static,
     stream: &Stream,
 ) -> Batches {
     let on = stream.clone();
@@ -62,7 +62,7 @@ fn ahead(
 /// determine which rows are null, so the fields of every batch are [`nullable`].
 pub fn take_batches(
     batches: Batches,
-    mut indices: impl FnMut(&DeviceBatch) -> Result<Array> + Send + 'static,
+    mut indices: impl FnMut(&DeviceBatch) -> Result<DeviceArray> + Send + 'static,
     options: &TakeOptions,
     stream: &Stream,
 ) -> Batches {
@@ -126,10 +126,10 @@ pub fn validate_batches(batches: Batches, stream: &Stream) -> Batches {
 }
 
 /// Validates each array, as by [`validate_on`](crate::exchange::validate_on), and passes it on unchanged.
-pub fn validate_arrays<A: Iterator<Item = Result<Array>>>(
+pub fn validate_arrays<A: Iterator<Item = Result<DeviceArray>>>(
     arrays: A,
     stream: &Stream,
-) -> impl Iterator<Item = Result<Array>> + use<A> {
+) -> impl Iterator<Item = Result<DeviceArray>> + use<A> {
     let stream = stream.clone();
     until_error(arrays.map(move |array| {
         let array = array?;
@@ -138,7 +138,7 @@ pub fn validate_arrays<A: Iterator<Item = Result<Array>>>(
 }
 
 /// Selects column number `index` of each batch.
-pub fn column(index: usize) -> impl FnMut(&DeviceBatch) -> Result<Array> {
+pub fn column(index: usize) -> impl FnMut(&DeviceBatch) -> Result<DeviceArray> {
     move |batch| {
         let found = batch.columns().get(index);
         found
@@ -148,7 +148,9 @@ pub fn column(index: usize) -> impl FnMut(&DeviceBatch) -> Result<Array> {
 }
 
 /// Supplies one array per batch from a second iterator, which must not end before the batches do.
-pub fn in_step(mut arrays: impl Iterator<Item = Result<Array>>) -> impl FnMut(&DeviceBatch) -> Result<Array> {
+pub fn in_step(
+    mut arrays: impl Iterator<Item = Result<DeviceArray>>,
+) -> impl FnMut(&DeviceBatch) -> Result<DeviceArray> {
     move |_| {
         let next = arrays.next();
         next.unwrap_or_else(|| Err(Error::invalid("stream", "the arrays ended before the batches")))

@@ -23,7 +23,7 @@ use crate::array::{children, forbids_nulls};
 use crate::device::{HostPool, interrupt};
 use crate::ffi::DeviceType;
 use crate::gpu::map::Column;
-use crate::{Array, Error, Pending, Result, Stream, cpu, exchange, gpu, pass};
+use crate::{DeviceArray, Error, Pending, Result, Stream, cpu, exchange, gpu, pass};
 use formats::Formats;
 use rules::{CastRule, cast_rule, reading_words, writing_words, zoned_words};
 
@@ -113,7 +113,7 @@ fn begin<C: Columns>(
     let (frame, types) = values.target(to)?;
     let Some(formats) = stream.as_gpu().and_then(|_| Formats::of(&options.format_options)) else {
         // On the CPU nothing waits for a device. A formatter of the caller's own is borrowed for this call.
-        let columns: Vec<(&Array, &DataType)> = values.arrays().iter().zip(types).collect();
+        let columns: Vec<(&DeviceArray, &DataType)> = values.arrays().iter().zip(types).collect();
         let casted = pass::block_on(cast_columns(&columns, options, stream))?;
         return Ok(Pending::known(framed(frame, casted, values.rows(), stream)));
     };
@@ -121,13 +121,18 @@ fn begin<C: Columns>(
     let (safe, rows, on) = (options.safe, values.rows(), stream.clone());
     Ok(Pending::begin(stream, async move {
         let options = CastOptions { safe, format_options: formats.options() };
-        let columns: Vec<(&Array, &DataType)> = arrays.iter().zip(&types).collect();
+        let columns: Vec<(&DeviceArray, &DataType)> = arrays.iter().zip(&types).collect();
         let casted = cast_columns(&columns, &options, &on).await?;
         framed(frame, casted, rows, &on)
     }))
 }
 
-fn framed<C: Columns>(frame: C::Frame, mut casted: Vec<Array>, rows: usize, stream: &Stream) -> Result<C> {
+fn framed<C: Columns>(
+    frame: C::Frame,
+    mut casted: Vec<DeviceArray>,
+    rows: usize,
+    stream: &Stream,
+) -> Result<C> {
     if let Some(schema) = C::schema(&frame) {
         casted = nullability::held_to(schema, casted, stream)?;
     }
@@ -136,17 +141,17 @@ fn framed<C: Columns>(frame: C::Frame, mut casted: Vec<Array>, rows: usize, stre
 
 /// Casts part of an array.
 async fn cast_part(
-    values: &Array,
+    values: &DeviceArray,
     to: &DataType,
     options: &CastOptions<'_>,
     stream: &Stream,
-) -> Result<Array> {
+) -> Result<DeviceArray> {
     let casted = cast_columns(&[(values, to)], options, stream).await?;
     casted.into_iter().next().ok_or_else(|| Error::invalid("cast", "no array"))
 }
 
 /// Writes plain values as LargeUtf8. Values without a textual form have no bytes.
-async fn write_part(values: &Array, stream: &Stream) -> Result<Array> {
+async fn write_part(values: &DeviceArray, stream: &Stream) -> Result<DeviceArray> {
     let unsupported = || unsupported(values, &DataType::LargeUtf8, stream.device().place().device_type);
     let CastRule::Write(writing) = cast_rule(values.data_type(), &DataType::LargeUtf8) else {
         return Err(unsupported());
@@ -164,10 +169,10 @@ const INSIDE: gpu::cast::Inside = gpu::cast::Inside {
 };
 
 async fn cast_columns(
-    columns: &[(&Array, &DataType)],
+    columns: &[(&DeviceArray, &DataType)],
     options: &CastOptions<'_>,
     stream: &Stream,
-) -> Result<Vec<Array>> {
+) -> Result<Vec<DeviceArray>> {
     let arrays = admit_all("cast", columns.iter().map(|(values, _)| *values), stream)?;
     let device = stream.device().place().device_type;
     // Checks all columns before any work is done.
@@ -227,11 +232,11 @@ fn has_negative_size(to: &DataType) -> bool {
 /// Casts a column that is not part of the common pass.
 async fn cast_one(
     rule: CastRule,
-    values: &Array,
+    values: &DeviceArray,
     to: &DataType,
     options: &CastOptions<'_>,
     stream: &Stream,
-) -> Result<Array> {
+) -> Result<DeviceArray> {
     let device = stream.device().place().device_type;
     let pool = stream.device().host_pool();
     match (rule, device) {
@@ -302,20 +307,20 @@ async fn cast_one(
     }
 }
 
-fn unsupported(values: &Array, to: &DataType, device: DeviceType) -> Error {
+fn unsupported(values: &DeviceArray, to: &DataType, device: DeviceType) -> Error {
     let data_type = format!("{} to {to}", values.data_type());
     Error::Unsupported { operation: "cast", data_type, device }
 }
 
 /// Shares the buffers under another type.
-fn same_bits(values: &Array, to: &DataType) -> Result<Array> {
+fn same_bits(values: &DeviceArray, to: &DataType) -> Result<DeviceArray> {
     if values.data_type() == to {
         return Ok(values.clone());
     }
     let mut parts = values.clone().into_parts();
     parts.data_type = to.clone();
     // All text is valid as bytes, and values of fixed width may have any bits.
-    Array::made(parts, values.known_valid())
+    DeviceArray::made(parts, values.known_valid())
 }
 
 /// The error of arrow-cast if it refuses the cast regardless of the values.
@@ -325,7 +330,12 @@ fn refused(from: &DataType, to: &DataType, options: &CastOptions<'_>) -> Option<
 }
 
 /// Casts with arrow-cast on a thread that can be abandoned, unless the caller supplies its own formatter.
-fn by_arrow(values: &Array, to: &DataType, options: &CastOptions<'_>, pool: &HostPool) -> Result<Array> {
+fn by_arrow(
+    values: &DeviceArray,
+    to: &DataType,
+    options: &CastOptions<'_>,
+    pool: &HostPool,
+) -> Result<DeviceArray> {
     let Some(formats) = Formats::of(&options.format_options) else {
         return by_arrow_here(values, to, options, pool);
     };
@@ -337,13 +347,18 @@ fn by_arrow(values: &Array, to: &DataType, options: &CastOptions<'_>, pool: &Hos
 }
 
 /// Whether any part of an array has many rows: a few lists may have many items.
-fn is_long(values: &Array) -> bool {
+fn is_long(values: &DeviceArray) -> bool {
     values.len() >= LONG || values.children().iter().chain(values.dictionary()).any(is_long)
 }
 
 /// Casts with arrow-cast on this thread. arrow-cast allocates freely, so the memory that it may need is
 /// reserved first.
-fn by_arrow_here(values: &Array, to: &DataType, options: &CastOptions<'_>, pool: &HostPool) -> Result<Array> {
+fn by_arrow_here(
+    values: &DeviceArray,
+    to: &DataType,
+    options: &CastOptions<'_>,
+    pool: &HostPool,
+) -> Result<DeviceArray> {
     if cpu::cast_bytes::describes_more(values) {
         // Reading all of it takes as long as writing it would.
         drop(pool.reserve(cpu::cast_bytes::of_cast(values, to, options)?)?);
@@ -382,7 +397,7 @@ fn by_arrow_here(values: &Array, to: &DataType, options: &CastOptions<'_>, pool:
 
 /// Checks arrow-cast's result for nulls under inner fields that are not nullable. arrow-cast does not check
 /// when it makes lists of lists of fixed size, whose null rows may have hidden some.
-fn held_inside(casted: &Array) -> Result<()> {
+fn held_inside(casted: &DeviceArray) -> Result<()> {
     exchange::lacks_nulls(casted).map_err(|error| match error {
         Error::OutOfSpec { problem, .. } => Error::Arrow { operation: "cast", problem },
         other => other,
@@ -410,7 +425,7 @@ fn unread(row: usize, text: &[u8], len: usize, from: DataType, to: DataType) -> 
 }
 
 /// Reproduces arrow-cast's error for a row that cannot be parsed or formatted.
-fn says_no_value(one: &Array, row: usize, to: &DataType, options: &CastOptions<'_>) -> Error {
+fn says_no_value(one: &DeviceArray, row: usize, to: &DataType, options: &CastOptions<'_>) -> Error {
     let theirs = exchange::to_arrow(one);
     let strict = CastOptions { safe: false, ..options.clone() };
     match theirs.and_then(|one| arrows(&one, to, &strict)) {
@@ -426,7 +441,7 @@ fn says_no_value(one: &Array, row: usize, to: &DataType, options: &CastOptions<'
 }
 
 /// The error for a row whose value does not fit. Includes the value if it can be displayed.
-fn does_not_fit(values: &Array, row: usize, to: &DataType) -> Error {
+fn does_not_fit(values: &DeviceArray, row: usize, to: &DataType) -> Error {
     let shown = values.slice(row, 1).and_then(|one| exchange::to_arrow(&one)).and_then(|one| {
         let options = FormatOptions::default();
         exchange::guarded("cast", || {

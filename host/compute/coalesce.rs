@@ -14,7 +14,7 @@ use crate::cpu::building::Building;
 use crate::cpu::selection::{PARALLEL, Selection};
 use crate::cpu::threads::among_threads;
 use crate::device::HostPool;
-use crate::{Array, DeviceBatch, Error, Pending, Result, Stream, cpu, pass};
+use crate::{DeviceArray, DeviceBatch, Error, Pending, Result, Stream, cpu, pass};
 
 /// Combines the results of filters and takes into batches of a given number of rows, in their order. The
 /// batches that a selective filter produces are too small for the operations that follow it.
@@ -30,13 +30,13 @@ use crate::{Array, DeviceBatch, Error, Pending, Result, Stream, cpu, pass};
 ///
 /// ```
 /// use arrow_array::{ArrayRef, BooleanArray, Int32Array, RecordBatch};
-/// use bowstring::{Array, DeviceBatch, Stream, compute::Coalescer};
+/// use bowstring::{DeviceArray, DeviceBatch, Stream, compute::Coalescer};
 /// # use std::sync::Arc;
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let numbers: ArrayRef = Arc::new(Int32Array::from(vec![1, 2, 3, 4]));
 /// let batch = DeviceBatch::try_from(&RecordBatch::try_from_iter([("n", numbers)])?)?;
 /// let mask: ArrayRef = Arc::new(BooleanArray::from(vec![true, false, true, true]));
-/// let mask = Array::try_from(&mask)?;
+/// let mask = DeviceArray::try_from(&mask)?;
 ///
 /// let mut coalescer = Coalescer::new(batch.schema().clone(), 4, &Stream::cpu())?;
 /// coalescer.push_batch_with_filter(&batch, &mask)?;
@@ -65,7 +65,7 @@ pub struct Coalescer {
 /// A column of the batch under construction.
 enum Column {
     Straight(Building),
-    Pieces(Vec<Array>),
+    Pieces(Vec<DeviceArray>),
 }
 
 impl Coalescer {
@@ -121,7 +121,7 @@ impl Coalescer {
     }
 
     /// Adds the rows for which `mask` is true, as by [`filter`]. Synchronises as `filter` does.
-    pub fn push_batch_with_filter(&mut self, batch: &DeviceBatch, mask: &Array) -> Result<()> {
+    pub fn push_batch_with_filter(&mut self, batch: &DeviceBatch, mask: &DeviceArray) -> Result<()> {
         columns_are_of("coalesce", &self.schema, batch.columns())?;
         check_rows(batch, mask.len())?;
         if self.stream.as_gpu().is_some() {
@@ -149,7 +149,7 @@ impl Coalescer {
     pub fn push_batch_with_take(
         &mut self,
         batch: &DeviceBatch,
-        indices: &Array,
+        indices: &DeviceArray,
         options: &TakeOptions,
     ) -> Result<()> {
         columns_are_of("coalesce", &self.schema, batch.columns())?;
@@ -177,7 +177,7 @@ impl Coalescer {
             }
         });
         // All columns finish before an error is returned, so that none keeps rows that others have lost.
-        let finished: Vec<Pending<Array>> = finished.collect();
+        let finished: Vec<Pending<DeviceArray>> = finished.collect();
         (self.rows, self.pieces) = (0, 0);
         let columns = pass::block_on(pass::all(finished))?;
         self.completed.push_back(DeviceBatch::try_new(self.schema.clone(), columns, rows)?);

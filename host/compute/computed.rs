@@ -13,10 +13,15 @@ use super::{CastOptions, TakeOptions, take};
 use crate::array::Side;
 use crate::expr::lit;
 use crate::expr::plan::{Bound, Bytes, Id, Op, Plan, is_text, number_of};
-use crate::{Array, Error, Result, Stream, cpu, exchange, gpu};
+use crate::{DeviceArray, Error, Result, Stream, cpu, exchange, gpu};
 
 /// Evaluates the roots of a plan.
-pub(super) fn roots(plan: &Plan, columns: &[Array], rows: usize, stream: &Stream) -> Result<Vec<Array>> {
+pub(super) fn roots(
+    plan: &Plan,
+    columns: &[DeviceArray],
+    rows: usize,
+    stream: &Stream,
+) -> Result<Vec<DeviceArray>> {
     if plan.roots.is_empty() {
         return Ok(vec![]);
     }
@@ -41,7 +46,7 @@ pub(super) fn texts(plan: &Plan) -> Vec<bool> {
 }
 
 /// A column of a constant text, or of nulls: `take` repeats the only row of an array.
-pub(super) fn text(node: &Bound, rows: usize, stream: &Stream) -> Result<Array> {
+pub(super) fn text(node: &Bound, rows: usize, stream: &Stream) -> Result<DeviceArray> {
     let (value, bytes) = match &node.op {
         Op::Bytes(Bytes(bytes)) => (Some(0), &**bytes),
         _ => (None, &[][..]),
@@ -83,14 +88,15 @@ pub(super) fn is_searched(node: &Bound, stream: &Stream) -> bool {
 }
 
 /// Tests whether each row is one of the values. The values are compared as bytes, so any order will do.
-pub(super) fn searched(column: &Array, values: &[i128], stream: &Stream) -> Result<Array> {
+pub(super) fn searched(column: &DeviceArray, values: &[i128], stream: &Stream) -> Result<DeviceArray> {
     let number = number_of(column.data_type());
     let width =
         number.map(|number| number.width()).ok_or_else(|| Error::invalid("expression", "no number"))?;
     let rows = column.len();
     let mut parts = column.clone().into_parts();
     parts.data_type = DataType::FixedSizeBinary(width as i32);
-    let bytes = cast(&Array::try_new(parts)?, &DataType::Binary, &CastOptions::default(), stream).wait()?;
+    let bytes =
+        cast(&DeviceArray::try_new(parts)?, &DataType::Binary, &CastOptions::default(), stream).wait()?;
     // The values themselves, their bytes in order, and the position of each.
     let _taken = stream.device().host_pool().reserve(size_of_val(values).saturating_mul(3))?;
     let mut list: Vec<[u8; 16]> = values.iter().map(|value| value.to_le_bytes()).collect();

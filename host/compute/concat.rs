@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::admit_all;
 use crate::array::rows_of;
 use crate::device::interrupt;
-use crate::{Array, Error, Pending, Result, Stream, cpu, exchange, gpu, pass};
+use crate::{DeviceArray, Error, Pending, Result, Stream, cpu, exchange, gpu, pass};
 
 /// The size in bytes from which arrow-select works on a separate thread.
 const LONG: usize = 16 << 20;
@@ -20,11 +20,11 @@ const LONG: usize = 16 << 20;
 ///
 /// Copies all contents, except for the data that views point into and a dictionary that all arrays share. A
 /// single array is returned without a copy.
-pub fn concat(arrays: &[&Array], stream: &Stream) -> Pending<Array> {
+pub fn concat(arrays: &[&DeviceArray], stream: &Stream) -> Pending<DeviceArray> {
     Pending::begun(|| begin(arrays, stream))
 }
 
-fn begin(arrays: &[&Array], stream: &Stream) -> Result<Pending<Array>> {
+fn begin(arrays: &[&DeviceArray], stream: &Stream) -> Result<Pending<DeviceArray>> {
     let _current = stream.enter()?;
     let invalid = |problem: String| Err(Error::invalid("concat", problem));
     let Some((first, others)) = arrays.split_first() else { return invalid("no arrays".to_owned()) };
@@ -51,7 +51,7 @@ fn begin(arrays: &[&Array], stream: &Stream) -> Result<Pending<Array>> {
 }
 
 /// Concatenates in host memory: only arrow-select merges equal values of dictionaries.
-async fn merged(arrays: &[Array], stream: &Stream) -> Result<Array> {
+async fn merged(arrays: &[DeviceArray], stream: &Stream) -> Result<DeviceArray> {
     let here = arrays.iter().map(|array| stream.download_later(array)).collect::<Result<_>>()?;
     let here = pass::all(here).await?;
     pass::readable(&here).await;
@@ -59,9 +59,13 @@ async fn merged(arrays: &[Array], stream: &Stream) -> Result<Array> {
 }
 
 /// Concatenates on the CPU with arrow-select, after reserving the memory that it may need.
-fn by_arrow(arrays: &[&Array], admitted: Vec<Cow<'_, Array>>, stream: &Stream) -> Result<Array> {
+fn by_arrow(
+    arrays: &[&DeviceArray],
+    admitted: Vec<Cow<'_, DeviceArray>>,
+    stream: &Stream,
+) -> Result<DeviceArray> {
     let theirs = admitted.iter().map(|array| exchange::to_arrow(array)).collect::<Result<Vec<_>>>()?;
-    let admitted: Vec<Array> = admitted.into_iter().map(|array| array.into_owned()).collect();
+    let admitted: Vec<DeviceArray> = admitted.into_iter().map(|array| array.into_owned()).collect();
     let bytes = cpu::concat_bytes::of_concat(&admitted);
     let reserved = stream.device().host_pool().reserve(bytes)?;
     let (joined, reserved) = interrupt::apart(bytes >= LONG, move || {

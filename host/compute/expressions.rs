@@ -17,7 +17,7 @@ use crate::expr::bind::{bind, name};
 use crate::expr::plan::{Bytes, Id, Op, Plan, number_of};
 use crate::expr::print::short;
 use crate::expr::{Aggregation, Expr, Options};
-use crate::{Array, DeviceBatch, Error, Pending, Result, Stream, cpu, gpu, pass};
+use crate::{DeviceArray, DeviceBatch, Error, Pending, Result, Stream, cpu, gpu, pass};
 
 /// Expressions bound to a schema, to be evaluated for the rows of batches. See [`evaluate`].
 ///
@@ -243,7 +243,7 @@ impl Predicate {
         super::reach_all("filter_where", batch.columns(), stream)?;
         let (plan, columns) = settled("filter_where", &self.plan, &self.schema, batch, stream)?;
         let program = gpu::program::Loaded::selection(&plan, &columns, rows, stream)?;
-        let all: Vec<&Array> = batch.columns().iter().collect();
+        let all: Vec<&DeviceArray> = batch.columns().iter().collect();
         let filtered = gpu::filter(&all, gpu::Source::Program(&program), stream)?;
         let (schema, metadata) = (batch.schema().clone(), batch.metadata().clone());
         Ok(filtered.map(move |filtered| {
@@ -362,7 +362,7 @@ fn settled<'a>(
     schema: &Schema,
     batch: &DeviceBatch,
     stream: &Stream,
-) -> Result<(Cow<'a, Plan>, Vec<Array>)> {
+) -> Result<(Cow<'a, Plan>, Vec<DeviceArray>)> {
     check(operation, schema, batch)?;
     let mut columns = vec![];
     for column in batch.columns() {
@@ -375,7 +375,7 @@ fn settled<'a>(
     let texts = computed::texts(&plan);
     for id in 0..plan.nodes.len() {
         let node = &plan.nodes[id];
-        let input = |columns: &[Array]| match plan.nodes[node.inputs[0]].op {
+        let input = |columns: &[DeviceArray]| match plan.nodes[node.inputs[0]].op {
             Op::Column(index) => Ok(columns[index].clone()),
             _ => {
                 // Failing rows are null for now. A later step finds the first one, and whether it counts.

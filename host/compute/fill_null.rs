@@ -8,7 +8,7 @@ use super::nulls::{Valid, bits_of, valid_rows};
 use super::{Scalar, TakeOptions, admit, concat, take};
 use crate::array::{Bitmap, Parts, Slot};
 use crate::gpu::map::Column;
-use crate::{Array, Error, Pending, Result, Stream, cpu, gpu};
+use crate::{DeviceArray, Error, Pending, Result, Stream, cpu, gpu};
 
 /// Replaces each logical null in `values` with `scalar`, which must have the same type. The result has no
 /// nulls, unless the scalar is null. If the scalar is null by its own validity, the values are returned
@@ -30,11 +30,11 @@ use crate::{Array, Error, Pending, Result, Stream, cpu, gpu};
 /// # Ok(())
 /// # }
 /// ```
-pub fn fill_null(values: &Array, scalar: &Scalar, stream: &Stream) -> Pending<Array> {
+pub fn fill_null(values: &DeviceArray, scalar: &Scalar, stream: &Stream) -> Pending<DeviceArray> {
     Pending::begun(|| begin(values, scalar, stream))
 }
 
-fn begin(values: &Array, scalar: &Scalar, stream: &Stream) -> Result<Pending<Array>> {
+fn begin(values: &DeviceArray, scalar: &Scalar, stream: &Stream) -> Result<Pending<DeviceArray>> {
     let _current = stream.enter()?;
     let values = &*admit("fill_null", values, stream)?;
     let to = values.data_type();
@@ -52,7 +52,7 @@ fn begin(values: &Array, scalar: &Scalar, stream: &Stream) -> Result<Pending<Arr
 }
 
 /// Fills values of fixed width.
-fn filled(values: &Array, call: FunctionCall, stream: &Stream) -> Result<Array> {
+fn filled(values: &DeviceArray, call: FunctionCall, stream: &Stream) -> Result<DeviceArray> {
     let to = values.data_type();
     match stream.as_gpu() {
         None => match cpu::map::map(&call, values, to, true, stream.device().host_pool())? {
@@ -68,7 +68,7 @@ fn filled(values: &Array, call: FunctionCall, stream: &Stream) -> Result<Array> 
 }
 
 /// Takes each row from its own position, or from the end, where the scalar is appended.
-fn taken_where_null(values: &Array, scalar: &Scalar, stream: &Stream) -> Result<Pending<Array>> {
+fn taken_where_null(values: &DeviceArray, scalar: &Scalar, stream: &Stream) -> Result<Pending<DeviceArray>> {
     let own = values.possible_nulls().cloned().map(|bits| (values.clone(), bits));
     let valid = match valid_rows("fill_null", values, stream)? {
         Valid::All => None,
@@ -98,12 +98,12 @@ fn taken_where_null(values: &Array, scalar: &Scalar, stream: &Stream) -> Result<
         let taken = take(&both.await?, &rows, &TakeOptions::default(), &on).await?;
         let valid = taken.known_valid();
         // Every row of the result was valid, or is the scalar.
-        Array::made(Parts { validity: None, null_count: Some(0), ..taken.into_parts() }, valid)
+        DeviceArray::made(Parts { validity: None, null_count: Some(0), ..taken.into_parts() }, valid)
     }))
 }
 
 /// The indices of all rows on the CPU; null where the bit is unset.
-fn numbers(valid: Bitmap, len: usize, stream: &Stream) -> Result<Array> {
+fn numbers(valid: Bitmap, len: usize, stream: &Stream) -> Result<DeviceArray> {
     let bytes = len.saturating_mul(8);
     let mut memory = stream.device().host_pool().alloc(bytes)?;
     for (number, row) in cpu::memory::values_mut::<u64>(&mut memory)[..len].iter_mut().zip(0..) {
@@ -112,11 +112,11 @@ fn numbers(valid: Bitmap, len: usize, stream: &Stream) -> Result<Array> {
     let buffers = vec![memory.freeze(bytes)];
     let parts =
         Parts { validity: Some(valid), null_count: None, buffers, ..Parts::new(DataType::UInt64, len) };
-    Array::made(parts, true)
+    DeviceArray::made(parts, true)
 }
 
 /// The function call for values of a width, with the scalar's bits as parameters.
-fn call_of(values: &Array, scalar: &Scalar) -> Option<FunctionCall> {
+fn call_of(values: &DeviceArray, scalar: &Scalar) -> Option<FunctionCall> {
     let call = match values.layout().slots {
         [Some(Slot::Bits), None] => FunctionCall::plain(Function::FillNull, Number::Bit, Number::Bit),
         [Some(Slot::Fixed(width)), None] => gpu::map::fill_null(width),

@@ -4,7 +4,7 @@ use super::selection::{check_mask, check_rows, kept};
 use super::{Columns, admit, reach_all};
 use crate::cpu::selection::{PARALLEL, Selection};
 use crate::cpu::threads::among_threads;
-use crate::{Array, Pending, Result, Stream, gpu};
+use crate::{DeviceArray, Pending, Result, Stream, gpu};
 
 /// Keeps the rows for which `mask` is true; null is not true. The mask must be as long as the values;
 /// arrow-rs also accepts a shorter one and drops the rows beyond it. To filter several arrays by one mask,
@@ -16,7 +16,7 @@ use crate::{Array, Pending, Result, Stream, gpu};
 /// nothing is copied.
 ///
 /// ```
-/// use bowstring::{Array, DeviceBatch, Stream, compute::filter};
+/// use bowstring::{DeviceArray, DeviceBatch, Stream, compute::filter};
 /// use arrow_array::{ArrayRef, BooleanArray, Int32Array, RecordBatch};
 /// # use std::sync::Arc;
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -24,7 +24,7 @@ use crate::{Array, Pending, Result, Stream, gpu};
 /// let mask: ArrayRef = Arc::new(BooleanArray::from(vec![Some(true), None, Some(true)]));
 /// let values: ArrayRef = Arc::new(Int32Array::from(vec![1, 2, 3]));
 /// let rows = DeviceBatch::try_from(&RecordBatch::try_from_iter([("n", values.clone())])?)?;
-/// let (mask, values) = (Array::try_from(&mask)?, Array::try_from(&values)?);
+/// let (mask, values) = (DeviceArray::try_from(&mask)?, DeviceArray::try_from(&values)?);
 ///
 /// let kept = ArrayRef::try_from(&filter(&values, &mask, &stream).wait()?)?;
 /// assert_eq!(kept.as_ref(), &Int32Array::from(vec![1, 3]));
@@ -32,18 +32,18 @@ use crate::{Array, Pending, Result, Stream, gpu};
 /// # Ok(())
 /// # }
 /// ```
-pub fn filter<C: Columns>(values: &C, mask: &Array, stream: &Stream) -> Pending<C> {
+pub fn filter<C: Columns>(values: &C, mask: &DeviceArray, stream: &Stream) -> Pending<C> {
     Pending::begun(|| begin(values, mask, stream))
 }
 
-fn begin<C: Columns>(values: &C, mask: &Array, stream: &Stream) -> Result<Pending<C>> {
+fn begin<C: Columns>(values: &C, mask: &DeviceArray, stream: &Stream) -> Result<Pending<C>> {
     let _current = stream.enter()?;
     let mask = &*admit("filter", mask, stream)?;
     check_mask(mask)?;
     check_rows(values, mask.len())?;
     reach_all("filter", values.arrays(), stream)?;
     if stream.as_gpu().is_some() {
-        let (columns, frame): (Vec<&Array>, _) = (values.arrays().iter().collect(), values.frame());
+        let (columns, frame): (Vec<&DeviceArray>, _) = (values.arrays().iter().collect(), values.frame());
         let filtered = gpu::filter(&columns, gpu::Source::Array(mask), stream)?;
         return Ok(filtered.map(|filtered| C::framed(frame, filtered.columns, filtered.rows)));
     }

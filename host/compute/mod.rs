@@ -58,11 +58,11 @@ pub use take::{OutOfBounds, TakeOptions, take};
 use std::borrow::Cow;
 
 use crate::array::Place;
-use crate::{Array, Error, Result, Stream, exchange};
+use crate::{DeviceArray, Error, Result, Stream, exchange};
 
 /// Checks that the stream's device can reach the array. The host reads the array next, so on the CPU this
 /// waits for its event.
-fn reach(operation: &'static str, array: &Array, stream: &Stream) -> Result<()> {
+fn reach(operation: &'static str, array: &DeviceArray, stream: &Stream) -> Result<()> {
     let (here, there) = (stream.device().place(), array.place());
     if !here.reaches(there) {
         return Err(Error::invalid(operation, format!("an array on {there} and a stream on {here}")));
@@ -71,13 +71,17 @@ fn reach(operation: &'static str, array: &Array, stream: &Stream) -> Result<()> 
 }
 
 /// Checks all arrays and waits for them before threads share the work, so that no thread has to wait.
-fn reach_all(operation: &'static str, arrays: &[Array], stream: &Stream) -> Result<()> {
+fn reach_all(operation: &'static str, arrays: &[DeviceArray], stream: &Stream) -> Result<()> {
     arrays.iter().try_for_each(|array| reach(operation, array, stream))
 }
 
 /// The array in the form in which operations use it. On the host, extents that import could not read are read
 /// now, and memory shared with a device becomes plain host memory.
-fn admit<'a>(operation: &'static str, array: &'a Array, stream: &Stream) -> Result<Cow<'a, Array>> {
+fn admit<'a>(
+    operation: &'static str,
+    array: &'a DeviceArray,
+    stream: &Stream,
+) -> Result<Cow<'a, DeviceArray>> {
     reach(operation, array, stream)?;
     if stream.device().place() != Place::CPU {
         return Ok(Cow::Borrowed(array));
@@ -89,8 +93,8 @@ fn admit<'a>(operation: &'static str, array: &'a Array, stream: &Stream) -> Resu
 /// Applies [`admit`] to several arrays.
 fn admit_all<'a>(
     operation: &'static str,
-    arrays: impl IntoIterator<Item = &'a Array>,
+    arrays: impl IntoIterator<Item = &'a DeviceArray>,
     stream: &Stream,
-) -> Result<Vec<Cow<'a, Array>>> {
+) -> Result<Vec<Cow<'a, DeviceArray>>> {
     arrays.into_iter().map(|array| admit(operation, array, stream)).collect()
 }

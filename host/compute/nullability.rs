@@ -7,12 +7,16 @@
 
 use arrow_schema::Schema;
 
-use crate::{Array, Error, Result, Stream, cpu, gpu};
+use crate::{DeviceArray, Error, Result, Stream, cpu, gpu};
 
 /// Checks that the columns have no nulls under fields that are not nullable. The error is returned at once if
 /// the count is known or the host can count; otherwise, on a GPU, the first caller that waits for the column
 /// gets it.
-pub(super) fn held_to(schema: &Schema, mut columns: Vec<Array>, stream: &Stream) -> Result<Vec<Array>> {
+pub(super) fn held_to(
+    schema: &Schema,
+    mut columns: Vec<DeviceArray>,
+    stream: &Stream,
+) -> Result<Vec<DeviceArray>> {
     let mut uncounted = vec![];
     for (i, (column, field)) in columns.iter().zip(schema.fields()).enumerate() {
         let Some(bits) = column.validity().filter(|_| !field.is_nullable() && !column.is_empty()) else {
@@ -32,7 +36,7 @@ pub(super) fn held_to(schema: &Schema, mut columns: Vec<Array>, stream: &Stream)
         return Ok(columns);
     }
     let (places, names): (Vec<usize>, Vec<String>) = uncounted.into_iter().unzip();
-    let of_those: Vec<&Array> = places.iter().map(|i| &columns[*i]).collect();
+    let of_those: Vec<&DeviceArray> = places.iter().map(|i| &columns[*i]).collect();
     let check = move |nulls: &[u64]| {
         nulls.iter().zip(&names).try_for_each(|(nulls, name)| refuse(*nulls as usize, name))
     };

@@ -12,7 +12,7 @@ use crate::array::{Bitmap, Parts};
 use crate::device::interrupt;
 use crate::ffi::DeviceType;
 use crate::gpu::structure::logical::{self, valid};
-use crate::{Array, Pending, Result, Stream, cpu, exchange, gpu};
+use crate::{DeviceArray, Pending, Result, Stream, cpu, exchange, gpu};
 
 /// The number of rows from which arrow-rs computes logical nulls on a separate thread.
 const LONG: usize = 1 << 20;
@@ -24,14 +24,14 @@ pub fn null_count<C: Columns>(values: &C, stream: &Stream) -> Pending<C::Counts>
 }
 
 /// Counts the nulls of each array; known counts are reused.
-fn counts(arrays: &[Array], stream: &Stream) -> Result<Pending<Vec<usize>>> {
+fn counts(arrays: &[DeviceArray], stream: &Stream) -> Result<Pending<Vec<usize>>> {
     let _current = stream.enter()?;
     let known =
-        |values: &Array| if values.validity().is_none() { Some(0) } else { values.known_null_count() };
+        |values: &DeviceArray| if values.validity().is_none() { Some(0) } else { values.known_null_count() };
     if stream.as_gpu().is_none() {
         // One by one, without the lists that plan a launch: for a small batch these would take most of the
         // time.
-        let count = |values: &Array| {
+        let count = |values: &DeviceArray| {
             let values = &*admit("null_count", values, stream)?;
             match (known(values), values.validity()) {
                 (Some(known), _) => Ok(known),
@@ -43,7 +43,7 @@ fn counts(arrays: &[Array], stream: &Stream) -> Result<Pending<Vec<usize>>> {
     }
     let arrays = admit_all("null_count", arrays, stream)?;
     let counts: Vec<Option<usize>> = arrays.iter().map(|values| known(values)).collect();
-    let unknown: Vec<(&Array, &Bitmap)> = arrays
+    let unknown: Vec<(&DeviceArray, &Bitmap)> = arrays
         .iter()
         .filter(|values| known(values).is_none())
         .filter_map(|values| Some((&**values, values.validity()?)))
@@ -85,11 +85,11 @@ pub fn logical_null_count<C: Columns>(values: &C, stream: &Stream) -> Pending<C:
 }
 
 /// Returns a boolean array that is true for each logical null. The result has no nulls. Does not synchronise.
-pub fn is_null(values: &Array, stream: &Stream) -> Pending<Array> {
+pub fn is_null(values: &DeviceArray, stream: &Stream) -> Pending<DeviceArray> {
     Pending::known(is_null_now(values, stream))
 }
 
-fn is_null_now(values: &Array, stream: &Stream) -> Result<Array> {
+fn is_null_now(values: &DeviceArray, stream: &Stream) -> Result<DeviceArray> {
     let _current = stream.enter()?;
     let values = &*admit("is_null", values, stream)?;
     let valid = valid_rows("is_null", values, stream)?;
@@ -112,11 +112,11 @@ fn is_null_now(values: &Array, stream: &Stream) -> Result<Array> {
 
 /// Returns a boolean array that is true for each row that is not a logical null. The result has no nulls. If
 /// a bitmap already contains the answer, it is shared, not copied. Does not synchronise.
-pub fn is_not_null(values: &Array, stream: &Stream) -> Pending<Array> {
+pub fn is_not_null(values: &DeviceArray, stream: &Stream) -> Pending<DeviceArray> {
     Pending::known(is_not_null_now(values, stream))
 }
 
-fn is_not_null_now(values: &Array, stream: &Stream) -> Result<Array> {
+fn is_not_null_now(values: &DeviceArray, stream: &Stream) -> Result<DeviceArray> {
     let _current = stream.enter()?;
     let values = &*admit("is_not_null", values, stream)?;
     let valid = valid_rows("is_not_null", values, stream)?;
@@ -127,7 +127,7 @@ fn is_not_null_now(values: &Array, stream: &Stream) -> Result<Array> {
         (Valid::Own, Some(bits)) => {
             let mut parts = bits_as_parts(bits.clone(), values.len());
             (parts.place, parts.ready) = (values.place(), values.ready().cloned());
-            return Array::made(parts, true);
+            return DeviceArray::made(parts, true);
         }
         (Valid::None, _) => false,
         (Valid::All | Valid::Own, _) => true,
@@ -140,7 +140,7 @@ fn is_not_null_now(values: &Array, stream: &Stream) -> Result<Array> {
 }
 
 /// Removes the rows that are logical nulls. Synchronises as [`filter`] does, if the array may have nulls.
-pub fn drop_nulls(values: &Array, stream: &Stream) -> Pending<Array> {
+pub fn drop_nulls(values: &DeviceArray, stream: &Stream) -> Pending<DeviceArray> {
     Pending::begun(|| {
         let _current = stream.enter()?;
         let values = &*admit("drop_nulls", values, stream)?;
@@ -166,10 +166,10 @@ pub(super) enum Valid {
     /// A bitmap that was computed from the array's children.
     These(Bitmap),
     /// Such a bitmap on a device, as a boolean array without nulls.
-    There(Array),
+    There(DeviceArray),
 }
 
-pub(super) fn valid_rows(operation: &'static str, values: &Array, stream: &Stream) -> Result<Valid> {
+pub(super) fn valid_rows(operation: &'static str, values: &DeviceArray, stream: &Stream) -> Result<Valid> {
     match values.data_type() {
         DataType::Null => Ok(Valid::None),
         // Only the keys can be null if the values cannot.
@@ -199,7 +199,7 @@ pub(super) fn valid_rows(operation: &'static str, values: &Array, stream: &Strea
 }
 
 /// Whether the array is known to have no logical nulls, without reading it.
-fn never_null(values: &Array) -> bool {
+fn never_null(values: &DeviceArray) -> bool {
     let nested = matches!(
         values.data_type(),
         DataType::Null | DataType::Dictionary(..) | DataType::Union(..) | DataType::RunEndEncoded(..)
@@ -209,8 +209,8 @@ fn never_null(values: &Array) -> bool {
 
 /// Wraps a bitmap in host memory as a boolean array.
 #[inline]
-fn booleans(bits: Bitmap, len: usize) -> Result<Array> {
-    Array::made(bits_as_parts(bits, len), true)
+fn booleans(bits: Bitmap, len: usize) -> Result<DeviceArray> {
+    DeviceArray::made(bits_as_parts(bits, len), true)
 }
 
 #[inline]
@@ -222,11 +222,11 @@ fn bits_as_parts(bits: Bitmap, len: usize) -> Parts {
 }
 
 /// The values of a boolean array as a bitmap.
-pub(super) fn bits_of(booleans: &Array) -> Bitmap {
+pub(super) fn bits_of(booleans: &DeviceArray) -> Bitmap {
     Bitmap { buffer: booleans.buffers()[0].clone(), offset: booleans.offset() }
 }
 
 /// A boolean array that uses its values as its validity bitmap.
-fn with_own_bits(valid: Array) -> Result<Array> {
-    Array::try_new(Parts { validity: Some(bits_of(&valid)), null_count: None, ..valid.into_parts() })
+fn with_own_bits(valid: DeviceArray) -> Result<DeviceArray> {
+    DeviceArray::try_new(Parts { validity: Some(bits_of(&valid)), null_count: None, ..valid.into_parts() })
 }

@@ -4,7 +4,7 @@ use arrow_array::Datum;
 use arrow_schema::DataType;
 
 use crate::array::Slot;
-use crate::{Array, Error, Result, Stream, cpu, exchange};
+use crate::{DeviceArray, Error, Result, Stream, cpu, exchange};
 
 use super::admit;
 use crate::expr::Literal;
@@ -25,12 +25,12 @@ use crate::expr::plan::is_text;
 /// # }
 /// ```
 #[derive(Clone, Debug)]
-pub struct Scalar(Array);
+pub struct Scalar(DeviceArray);
 
 impl Scalar {
     /// Creates a scalar from an array of one row in memory that the host can read. Waits for the array's
     /// event.
-    pub fn try_new(array: &Array) -> Result<Scalar> {
+    pub fn try_new(array: &DeviceArray) -> Result<Scalar> {
         let array = admit("scalar", array, &Stream::cpu())?;
         match array.len() {
             1 => Ok(Scalar(array.into_owned())),
@@ -55,7 +55,7 @@ impl Scalar {
     }
 
     /// Uploads the value to a stream's device, as an array of one row.
-    pub(super) fn on(&self, stream: &Stream) -> Result<Array> {
+    pub(super) fn on(&self, stream: &Stream) -> Result<DeviceArray> {
         stream.upload(&self.0)
     }
 

@@ -3,7 +3,7 @@
 use arrow_schema::DataType;
 
 use super::{Columns, admit, reach_all};
-use crate::{Array, Error, Pending, Result, Stream, cpu, gpu};
+use crate::{DeviceArray, Error, Pending, Result, Stream, cpu, gpu};
 
 /// The rows that a filter keeps. The mask is read and counted once, and can then be applied to any number of
 /// arrays.
@@ -38,7 +38,7 @@ impl Selection {
     ///
     /// Synchronises, once, because the number of kept rows depends on the data. All later work is
     /// asynchronous, except for the total lengths of strings.
-    pub fn new(mask: &Array, stream: &Stream) -> Result<Selection> {
+    pub fn new(mask: &DeviceArray, stream: &Stream) -> Result<Selection> {
         let _current = stream.enter()?;
         let mask = &*admit("filter", mask, stream)?;
         check_mask(mask)?;
@@ -84,7 +84,7 @@ impl Selection {
                 Ok(Pending::known(kept))
             }
             Way::Gpu(selection) => {
-                let columns: Vec<&Array> = values.arrays().iter().collect();
+                let columns: Vec<&DeviceArray> = values.arrays().iter().collect();
                 let (frame, rows) = (values.frame(), self.len());
                 let kept = selection.filter(&columns, &self.stream)?;
                 Ok(kept.map(move |kept| C::framed(frame, kept, rows)))
@@ -105,7 +105,7 @@ pub(super) fn kept<C: Columns>(
     })
 }
 
-pub(super) fn check_mask(mask: &Array) -> Result<()> {
+pub(super) fn check_mask(mask: &DeviceArray) -> Result<()> {
     if *mask.data_type() == DataType::Boolean {
         return Ok(());
     }
@@ -114,7 +114,8 @@ pub(super) fn check_mask(mask: &Array) -> Result<()> {
 
 /// Checks that every array is as long as the mask.
 pub(super) fn check_rows<C: Columns>(values: &C, mask: usize) -> Result<()> {
-    let other = values.arrays().iter().map(Array::len).chain([values.rows()]).find(|rows| *rows != mask);
+    let other =
+        values.arrays().iter().map(DeviceArray::len).chain([values.rows()]).find(|rows| *rows != mask);
     match other {
         None => Ok(()),
         Some(rows) => Err(Error::invalid("filter", format!("{rows} rows and a mask of {mask}"))),

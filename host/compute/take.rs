@@ -4,7 +4,7 @@ use super::{Columns, admit, reach_all};
 use crate::cpu::indices::Indices;
 use crate::cpu::selection::PARALLEL;
 use crate::cpu::threads::among_threads;
-use crate::{Array, Pending, Result, Stream, cpu, gpu};
+use crate::{DeviceArray, Pending, Result, Stream, cpu, gpu};
 
 /// The result for an index that is out of bounds: negative, or not less than the number of rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -45,13 +45,18 @@ pub struct TakeOptions {
 /// # Ok(())
 /// # }
 /// ```
-pub fn take<C: Columns>(values: &C, indices: &Array, options: &TakeOptions, stream: &Stream) -> Pending<C> {
+pub fn take<C: Columns>(
+    values: &C,
+    indices: &DeviceArray,
+    options: &TakeOptions,
+    stream: &Stream,
+) -> Pending<C> {
     Pending::begun(|| begin(values, indices, options, stream))
 }
 
 fn begin<C: Columns>(
     values: &C,
-    indices: &Array,
+    indices: &DeviceArray,
     options: &TakeOptions,
     stream: &Stream,
 ) -> Result<Pending<C>> {
@@ -63,7 +68,7 @@ fn begin<C: Columns>(
     let (indices, rows) = (&*admit("take", indices, stream)?, values.rows());
     reach_all("take", values.arrays(), stream)?;
     if stream.as_gpu().is_some() {
-        let columns: Vec<&Array> = values.arrays().iter().collect();
+        let columns: Vec<&DeviceArray> = values.arrays().iter().collect();
         let outside = if null_out_of_bounds { gpu::Outside::Null } else { gpu::Outside::Refused };
         let (taken, len) = (gpu::take(&columns, rows, indices, outside, stream)?, indices.len());
         return Ok(taken.map(move |taken| C::framed(frame, taken, len)));

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use arrow_schema::{DataType, Field};
 
 use super::{CastOptions, cast, null_count};
-use crate::array::{Array, Place};
+use crate::array::{DeviceArray, Place};
 use crate::device::Stream;
 use crate::exchange;
 use crate::ffi::DeviceType;
@@ -18,7 +18,7 @@ use crate::{Error, Result};
 /// on `stream`, and the tensor is then on its device. Other values stay in place, in memory that `stream`
 /// must reach. Synchronises once for each level of lists whose null count is not known on a device.
 pub fn export_tensor<T: ManagedTensor>(
-    array: &Array,
+    array: &DeviceArray,
     stream: &Stream,
     consumer: Option<&Stream>,
 ) -> Result<Owned<T>> {
@@ -36,7 +36,7 @@ pub fn export_tensor<T: ManagedTensor>(
 
 /// Imports a tensor on any device; otherwise like [`exchange::import_dlpack`]. Booleans are copied to bits on
 /// `stream`. Does not synchronise.
-pub fn import_tensor<T: ManagedTensor>(tensor: Owned<T>, stream: &Stream) -> Result<Array> {
+pub fn import_tensor<T: ManagedTensor>(tensor: Owned<T>, stream: &Stream) -> Result<DeviceArray> {
     // Other major versions give the fields a different meaning.
     let known = tensor.managed().version().is_none_or(|version| version.major == 1);
     let there = known.then(|| *tensor.managed().tensor());
@@ -52,7 +52,7 @@ pub fn import_tensor<T: ManagedTensor>(tensor: Owned<T>, stream: &Stream) -> Res
 }
 
 /// The array, known to have no nulls at any level of lists.
-fn counted(array: &Array, stream: &Stream) -> Result<Array> {
+fn counted(array: &DeviceArray, stream: &Stream) -> Result<DeviceArray> {
     let mut parts = array.clone().into_parts();
     if parts.validity.is_some() {
         match null_count(array, stream).wait()? {
@@ -69,7 +69,7 @@ fn counted(array: &Array, stream: &Stream) -> Result<Array> {
         // Restricts the child to the visible rows; its other rows may be null.
         (parts.offset, parts.children) = (0, vec![counted(&array.child_rows(0)?, stream)?]);
     }
-    Array::try_new(parts)
+    DeviceArray::try_new(parts)
 }
 
 /// The item type of the innermost list.

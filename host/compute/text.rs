@@ -6,7 +6,7 @@ use bowstring_kernels::text::Test;
 use super::CastOptions;
 use super::cast::cast;
 use crate::array::{Parts, Side};
-use crate::{Array, Result, Stream, cpu, gpu};
+use crate::{DeviceArray, Result, Stream, cpu, gpu};
 
 /// Computes the test for each row. If one side is a dictionary and the other is the same for all rows, the
 /// test runs on the dictionary's values, and each row gets the result of its key.
@@ -16,7 +16,7 @@ pub(super) fn test_now(
     right: Side<'_>,
     rows: usize,
     stream: &Stream,
-) -> Result<Array> {
+) -> Result<DeviceArray> {
     if let Some((column, values)) = dictionary(left) {
         let tested = test_now(test, Side::Column(values), right, values.len(), stream)?;
         return by_key(column, tested, stream);
@@ -31,15 +31,15 @@ pub(super) fn test_now(
     }
 }
 
-fn dictionary(side: Side<'_>) -> Option<(&Array, &Array)> {
+fn dictionary(side: Side<'_>) -> Option<(&DeviceArray, &DeviceArray)> {
     let Side::Column(column) = side else { return None };
     Some((column, column.dictionary()?))
 }
 
 /// Looks up the result for each row's key.
-fn by_key(column: &Array, tested: Array, stream: &Stream) -> Result<Array> {
+fn by_key(column: &DeviceArray, tested: DeviceArray, stream: &Stream) -> Result<DeviceArray> {
     let DataType::Dictionary(keys, _) = column.data_type() else { return Ok(tested) };
     let data_type = DataType::Dictionary(keys.clone(), Box::new(DataType::Boolean));
     let parts = Parts { data_type, dictionary: Some(tested), ..column.clone().into_parts() };
-    cast(&Array::try_new(parts)?, &DataType::Boolean, &CastOptions::default(), stream).wait()
+    cast(&DeviceArray::try_new(parts)?, &DataType::Boolean, &CastOptions::default(), stream).wait()
 }

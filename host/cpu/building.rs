@@ -6,7 +6,7 @@
 
 use arrow_schema::DataType;
 
-use crate::array::{Array, Bitmap, Buffer, Parts, Slot, children, layout};
+use crate::array::{Bitmap, Buffer, DeviceArray, Parts, Slot, children, layout};
 use crate::device::{HostMemory, HostPool, interrupt};
 use crate::{Error, Result};
 
@@ -48,7 +48,7 @@ impl Building {
     /// suffice.
     pub(crate) fn append(
         &mut self,
-        array: &Array,
+        array: &DeviceArray,
         selection: &Selection,
         at: usize,
         pool: &HostPool,
@@ -86,7 +86,7 @@ impl Building {
     }
 
     /// Returns the first `len` rows as an array, and resets the column.
-    pub(crate) fn finish(&mut self, len: usize) -> Result<Array> {
+    pub(crate) fn finish(&mut self, len: usize) -> Result<DeviceArray> {
         let mut parts = Parts::new(self.data_type.clone(), len);
         if let Some(valid) = self.valid.take() {
             let bitmap = Bitmap { buffer: valid.freeze(len.div_ceil(8)), offset: 0 };
@@ -106,7 +106,7 @@ impl Building {
             }
             Values::Views(views, buffers) => std::iter::once(views.freeze(len * 16)).chain(buffers).collect(),
         };
-        Array::made(parts, std::mem::replace(&mut self.known_valid, true))
+        DeviceArray::made(parts, std::mem::replace(&mut self.known_valid, true))
     }
 
     /// Allocates memory for the column's rows.
@@ -127,7 +127,7 @@ impl Building {
 
     fn append_validity(
         &mut self,
-        array: &Array,
+        array: &DeviceArray,
         selection: &Selection,
         at: usize,
         pool: &HostPool,
@@ -188,7 +188,7 @@ fn write<const W: usize>(
 /// Appends offsets of `O` bytes, and the bytes. Their memory grows to what the whole column will need if
 /// later rows have the same average length.
 fn write_bytes<const O: usize>(
-    array: &Array,
+    array: &DeviceArray,
     selection: &Selection,
     (at, room): (usize, usize),
     offsets: &mut HostMemory,

@@ -13,11 +13,11 @@ use arrow_schema::{DataType, Fields};
 
 use super::{run_ends, spans};
 use crate::array::{Slot, layout};
-use crate::{Array, Error, Result};
+use crate::{DeviceArray, Error, Result};
 
 /// Returns a bound for casting all rows of a valid array. It is an error if the result is certain to exceed
 /// the offsets of its type, because arrow-cast does not check for that.
-pub(crate) fn of_cast(array: &Array, to: &DataType, options: &CastOptions<'_>) -> Result<usize> {
+pub(crate) fn of_cast(array: &DeviceArray, to: &DataType, options: &CastOptions<'_>) -> Result<usize> {
     let bound = Bound { options, too_long: Cell::new(false) };
     let bytes = bound.cast(&Rows::each(array.clone()), to);
     match bound.too_long.get() {
@@ -28,7 +28,7 @@ pub(crate) fn of_cast(array: &Array, to: &DataType, options: &CastOptions<'_>) -
 
 /// Returns whether views describe many times the bytes that exist, and many bytes in total. A view longer
 /// than all data together is not counted: either it is null, or the validation that follows rejects it.
-pub(crate) fn describes_more(array: &Array) -> bool {
+pub(crate) fn describes_more(array: &DeviceArray) -> bool {
     const MANY: usize = 256 << 20;
     if !is_view(array.data_type()) {
         return false;
@@ -41,7 +41,7 @@ pub(crate) fn describes_more(array: &Array) -> bool {
 }
 
 /// Returns a bound for computing the logical nulls of an array, wherever its type keeps them.
-pub(crate) fn of_nulls(array: &Array) -> usize {
+pub(crate) fn of_nulls(array: &DeviceArray) -> usize {
     // Each part takes a bitmap; a union takes a few more to combine them.
     let own = array.len().div_ceil(8).saturating_mul(4);
     let inside = matches!(
@@ -54,7 +54,7 @@ pub(crate) fn of_nulls(array: &Array) -> usize {
 
 /// Rows of an array that a cast reads, possibly several times each.
 pub(super) struct Rows {
-    array: Array,
+    array: DeviceArray,
     /// The number of rows; `None` if they are the array's rows, each once.
     any: Option<usize>,
     /// The bytes of text in the rows, if that is known more precisely than by the longest row.
@@ -62,12 +62,12 @@ pub(super) struct Rows {
 }
 
 impl Rows {
-    fn each(array: Array) -> Rows {
+    fn each(array: DeviceArray) -> Rows {
         Rows { array, any: None, text: None }
     }
 
     /// Describes `rows` rows of the array, whichever they are.
-    pub(super) fn any(array: &Array, rows: usize, text: Option<usize>) -> Rows {
+    pub(super) fn any(array: &DeviceArray, rows: usize, text: Option<usize>) -> Rows {
         Rows { array: array.clone(), any: Some(rows), text }
     }
 

@@ -9,7 +9,7 @@ use arrow_schema::{DataType, UnionMode};
 
 use super::cast_bytes::{Rows, copy, width};
 use super::{run_ends, spans};
-use crate::Array;
+use crate::DeviceArray;
 
 /// The memory of an array in arrow-select, without its rows.
 const ARRAY: usize = 512;
@@ -18,13 +18,13 @@ const ARRAY: usize = 512;
 const VALUE: usize = 192;
 
 /// Returns a bound for concatenating these arrays. They must be valid and of one type.
-pub(crate) fn of_concat(arrays: &[Array]) -> usize {
+pub(crate) fn of_concat(arrays: &[DeviceArray]) -> usize {
     use DataType::*;
     let Some(first) = arrays.first() else { return 0 };
-    let sum = |of: &dyn Fn(&Array) -> usize| {
+    let sum = |of: &dyn Fn(&DeviceArray) -> usize| {
         arrays.iter().fold(0, |sum: usize, array| sum.saturating_add(of(array)))
     };
-    let rows = sum(&Array::len);
+    let rows = sum(&DeviceArray::len);
     if rows > i64::MAX as usize {
         // Only rows that take no memory can be this many; arrow-rs cannot count them.
         return usize::MAX;
@@ -36,8 +36,9 @@ pub(crate) fn of_concat(arrays: &[Array]) -> usize {
     let own = bytes(rows.saturating_mul(width(first.data_type())))
         .saturating_add(rows / 2)
         .saturating_add(arrays.len().saturating_mul(ARRAY) + 1024);
-    let below = |part: &dyn Fn(&Array) -> Array| of_concat(&arrays.iter().map(part).collect::<Vec<_>>());
-    let children = |part: &dyn Fn(&Array, usize) -> usize| {
+    let below =
+        |part: &dyn Fn(&DeviceArray) -> DeviceArray| of_concat(&arrays.iter().map(part).collect::<Vec<_>>());
+    let children = |part: &dyn Fn(&DeviceArray, usize) -> usize| {
         (0..first.children().len()).fold(0, |sum: usize, i| sum.saturating_add(part(first, i)))
     };
     let nested = match first.data_type() {
@@ -52,12 +53,13 @@ pub(crate) fn of_concat(arrays: &[Array]) -> usize {
             children(&|_, i| bytes(sum(&|array| copy(&Rows::any(&array.children()[i], array.len(), None)))))
         }
         RunEndEncoded(..) => {
-            let runs: Vec<Array> = arrays.iter().map(run_ends::values).collect();
+            let runs: Vec<DeviceArray> = arrays.iter().map(run_ends::values).collect();
             let ends = runs.iter().fold(0, |sum: usize, runs| sum.saturating_add(runs.len()));
             bytes(ends.saturating_mul(8)).saturating_add(of_concat(&runs))
         }
         Dictionary(..) => {
-            let values: Vec<Array> = arrays.iter().filter_map(Array::dictionary).cloned().collect();
+            let values: Vec<DeviceArray> =
+                arrays.iter().filter_map(DeviceArray::dictionary).cloned().collect();
             // A dictionary that all arrays have in common, as slices of one array do, is shared.
             let one = values.iter().all(|of| of.children().is_empty() && of.is_same_memory(&values[0]));
             let values = &values[..if one { 1 } else { values.len() }];
@@ -70,7 +72,7 @@ pub(crate) fn of_concat(arrays: &[Array]) -> usize {
 }
 
 /// Returns the items that the rows of a list or map array cover.
-fn items(array: &Array) -> Array {
+fn items(array: &DeviceArray) -> DeviceArray {
     let items = &array.children()[0];
     let of_rows = spans::first(array).map(|first| items.slice(first, spans::of(array).total));
     of_rows.and_then(Result::ok).unwrap_or_else(|| items.clone())

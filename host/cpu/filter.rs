@@ -7,7 +7,7 @@
 
 use arrow_schema::{DataType, UnionMode};
 
-use crate::array::{Array, Bitmap, Buffer, Parts, Slot};
+use crate::array::{Bitmap, Buffer, DeviceArray, Parts, Slot};
 use crate::device::{HostMemory, HostPool, interrupt};
 use crate::{Error, Result};
 
@@ -21,7 +21,7 @@ const WORDS: usize = 1024;
 
 /// Keeps the rows of `array` that `selection` selects. The array must be readable by the host and have as
 /// many rows as the selection.
-pub(crate) fn filter(array: &Array, selection: &Selection, pool: &HostPool) -> Result<Array> {
+pub(crate) fn filter(array: &DeviceArray, selection: &Selection, pool: &HostPool) -> Result<DeviceArray> {
     assert_eq!(array.len(), selection.rows());
     if selection.len() == selection.rows() {
         return Ok(array.clone());
@@ -65,11 +65,16 @@ pub(crate) fn filter(array: &Array, selection: &Selection, pool: &HostPool) -> R
             parts.dictionary = array.dictionary().cloned();
         }
     }
-    Array::made(parts, array.known_valid())
+    DeviceArray::made(parts, array.known_valid())
 }
 
 /// Filters the buffers that have a part for every row; variadic buffers are shared.
-fn filter_slots(array: &Array, selection: &Selection, pool: &HostPool, parts: &mut Parts) -> Result<()> {
+fn filter_slots(
+    array: &DeviceArray,
+    selection: &Selection,
+    pool: &HostPool,
+    parts: &mut Parts,
+) -> Result<()> {
     let mut buffers = array.buffers().iter();
     for (slot, buffer) in array.layout().slots().zip(buffers.by_ref()) {
         parts.buffers.push(match slot {
@@ -205,7 +210,7 @@ enum KeptItems {
 /// Filters lists with offsets of `O` bytes. Fills in the new offsets, and the child with the rows in the kept
 /// ranges.
 fn filter_lists<const O: usize>(
-    array: &Array,
+    array: &DeviceArray,
     selection: &Selection,
     pool: &HostPool,
     parts: &mut Parts,

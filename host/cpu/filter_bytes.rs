@@ -6,7 +6,7 @@
 //! those are copied a run at a time.
 
 use crate::Result;
-use crate::array::{Array, Parts};
+use crate::array::{DeviceArray, Parts};
 use crate::device::HostPool;
 
 use super::intrinsics::{self, POSITIONS};
@@ -33,7 +33,7 @@ struct Piece<'a, const O: usize> {
 
 /// Adds the buffers of the kept rows to `parts`; offsets have `O` bytes.
 pub(crate) fn filter<const O: usize>(
-    array: &Array,
+    array: &DeviceArray,
     selection: &Selection,
     pool: &HostPool,
     parts: &mut Parts,

@@ -5,7 +5,7 @@
 
 use arrow_schema::DataType;
 
-use crate::array::{Array, Bitmap, Buffer};
+use crate::array::{Bitmap, Buffer, DeviceArray};
 use crate::device::{HostMemory, HostPool, interrupt};
 use crate::{Error, Result};
 
@@ -43,7 +43,7 @@ pub(crate) fn index<const I: usize>(bytes: [u8; I]) -> u64 {
 
 impl Indices {
     /// Converts an array of any integer type to indices.
-    pub(crate) fn new(array: &Array, pool: &HostPool) -> Result<Indices> {
+    pub(crate) fn new(array: &DeviceArray, pool: &HostPool) -> Result<Indices> {
         use DataType::*;
         let mut indices = Indices {
             buffer: Buffer::empty(),
@@ -66,7 +66,7 @@ impl Indices {
 
     fn widen<const W: usize>(
         &mut self,
-        array: &Array,
+        array: &DeviceArray,
         pool: &HostPool,
         wider: impl Fn([u8; W]) -> u32,
     ) -> Result<()> {

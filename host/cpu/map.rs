@@ -16,7 +16,7 @@ use super::memory;
 use super::threads::{among_threads, each_part};
 use crate::array::{Bitmap, Buffer, Parts, layout};
 use crate::device::HostPool;
-use crate::{Array, Result};
+use crate::{DeviceArray, Result};
 
 /// The bytes read and written below which one thread is faster than two.
 const PARALLEL: usize = 2 << 20;
@@ -25,12 +25,12 @@ const PARALLEL: usize = 2 << 20;
 const PART: usize = 512 << 10;
 
 /// The new array, or the first row whose value does not fit if that is an error.
-pub(crate) type Mapped = std::result::Result<Array, usize>;
+pub(crate) type Mapped = std::result::Result<DeviceArray, usize>;
 
 /// Applies a function to every row of an array on the host. If `safe`, values that do not fit become null.
 pub(crate) fn map(
     call: &FunctionCall,
-    values: &Array,
+    values: &DeviceArray,
     to: &DataType,
     safe: bool,
     pool: &HostPool,
@@ -81,7 +81,7 @@ pub(crate) fn map(
             let mut parts = Parts::new(to.clone(), len);
             parts.buffers = vec![result];
             parts.null_count = Some(0);
-            Array::made(parts, true).map(Ok)
+            DeviceArray::made(parts, true).map(Ok)
         }
         (None, _) => with_nulls_of(values, to, result).map(Ok),
         (Some(_), Some(validity)) => {
@@ -89,14 +89,14 @@ pub(crate) fn map(
             parts.buffers = vec![result];
             parts.validity = Some(Bitmap { buffer: validity.freeze(len.div_ceil(8)), offset: 0 });
             parts.null_count = Some(outcome.nulls);
-            Array::made(parts, true).map(Ok)
+            DeviceArray::made(parts, true).map(Ok)
         }
         (Some(row), None) => Ok(Err(row)),
     }
 }
 
 /// Makes as many zeros as there are values, with the values' nulls.
-pub(crate) fn zeros(values: &Array, to: &DataType, pool: &HostPool) -> Result<Array> {
+pub(crate) fn zeros(values: &DeviceArray, to: &DataType, pool: &HostPool) -> Result<DeviceArray> {
     let width = layout(to).slots().next().and_then(|slot| slot.bytes_for(1)).expect("numbers have a width");
     // Null arrays take no memory, so zeros in their place may exceed the available memory.
     let bytes = values.len().saturating_mul(width);
@@ -104,12 +104,16 @@ pub(crate) fn zeros(values: &Array, to: &DataType, pool: &HostPool) -> Result<Ar
 }
 
 /// Returns these numbers with the validity of another array, which is shared.
-pub(super) fn with_nulls_of(others: &Array, data_type: &DataType, values: Buffer) -> Result<Array> {
+pub(super) fn with_nulls_of(
+    others: &DeviceArray,
+    data_type: &DataType,
+    values: Buffer,
+) -> Result<DeviceArray> {
     let mut parts = Parts::new(data_type.clone(), others.len());
     parts.buffers = vec![values];
     parts.validity = others.validity().cloned();
     parts.null_count = others.known_null_count();
-    Array::made(parts, true)
+    DeviceArray::made(parts, true)
 }
 
 /// Handles some rows: gets the first row, their number, the memory for their results and for their new

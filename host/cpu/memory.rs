@@ -1,6 +1,6 @@
 //! The CPU path's only access to memory: host buffers as slices of plain values.
 //!
-//! Callers must have an [`crate::Array`] on a host-accessible place whose event, if any, has passed. The
+//! Callers must have a [`crate::DeviceArray`] on a host-accessible place whose event, if any, has passed. The
 //! making of a [`Buffer`] has promised that it is readable for its extent.
 
 #![allow(unsafe_code)]

@@ -24,7 +24,7 @@ use bowstring_kernels::selection::TILE;
 use super::memory;
 use super::selection::{PARALLEL, Selection};
 use super::threads::{self, among_threads, each_part_in};
-use crate::array::{Array, Bitmap, Parts};
+use crate::array::{Bitmap, DeviceArray, Parts};
 use crate::device::{HostMemory, HostPool};
 use crate::expr::Fold;
 use crate::expr::plan::Plan;
@@ -78,7 +78,12 @@ fn in_parts<'m, P: Send>(
 }
 
 /// Selects the rows at which the root of a plan is true.
-pub(crate) fn select(plan: &Plan, columns: &[Array], rows: usize, pool: &HostPool) -> Result<Selection> {
+pub(crate) fn select(
+    plan: &Plan,
+    columns: &[DeviceArray],
+    rows: usize,
+    pool: &HostPool,
+) -> Result<Selection> {
     let machine = Machine::new(plan, None, columns, pool)?;
     let root = plan.roots[0];
     let mut words = pool.alloc(rows.div_ceil(64) * 8)?;
@@ -108,7 +113,12 @@ struct Output {
 type OutputPart<'a> = (&'a mut [u8], &'a mut [u64]);
 
 /// Evaluates the roots of a plan to arrays.
-pub(crate) fn evaluate(plan: &Plan, columns: &[Array], rows: usize, pool: &HostPool) -> Result<Vec<Array>> {
+pub(crate) fn evaluate(
+    plan: &Plan,
+    columns: &[DeviceArray],
+    rows: usize,
+    pool: &HostPool,
+) -> Result<Vec<DeviceArray>> {
     let machine = Machine::new(plan, None, columns, pool)?;
     let words = rows.div_ceil(64);
     let mut outputs = vec![];
@@ -151,7 +161,7 @@ pub(crate) fn evaluate(plan: &Plan, columns: &[Array], rows: usize, pool: &HostP
             let buffer = output.valid.freeze(rows.div_ceil(8));
             parts.validity = Some(Bitmap { buffer, offset: 0 });
         }
-        Array::made(parts, true)
+        DeviceArray::made(parts, true)
     });
     finished.collect()
 }
@@ -184,7 +194,7 @@ pub(crate) fn aggregate(
     plan: &Plan,
     conditional: bool,
     kinds: &[Fold],
-    columns: &[Array],
+    columns: &[DeviceArray],
     rows: usize,
     pool: &HostPool,
 ) -> Result<Vec<u64>> {

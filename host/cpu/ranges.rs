@@ -9,12 +9,12 @@ use std::ops::Range;
 use arrow_schema::DataType;
 
 use super::memory;
-use crate::array::Array;
+use crate::array::DeviceArray;
 use crate::device::{HostMemory, HostPool};
 use crate::{Error, Result};
 
 /// Returns whether an array takes at least a bit of memory for every row.
-pub(crate) fn dense(array: &Array) -> bool {
+pub(crate) fn dense(array: &DeviceArray) -> bool {
     let children = array.children();
     array.validity().is_some()
         || match array.data_type() {

@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use crate::array::{Array, Buffer};
+use crate::array::{Buffer, DeviceArray};
 use crate::{Error, Result};
 
 use super::bitmap::Bits;
@@ -24,7 +24,7 @@ pub(crate) fn values<const W: usize>(buffer: &Buffer, offset: usize, len: usize)
 }
 
 /// Returns the offsets of an array that has them as its first buffer: one more than its rows.
-pub(crate) fn offsets<const O: usize>(array: &Array) -> &[[u8; O]] {
+pub(crate) fn offsets<const O: usize>(array: &DeviceArray) -> &[[u8; O]] {
     if array.is_empty() {
         return &[[0; O]];
     }
@@ -32,13 +32,13 @@ pub(crate) fn offsets<const O: usize>(array: &Array) -> &[[u8; O]] {
 }
 
 /// Returns the validity of the rows; `None` if all are known to be valid.
-pub(crate) fn validity(array: &Array) -> Option<Bits<'_>> {
+pub(crate) fn validity(array: &DeviceArray) -> Option<Bits<'_>> {
     let bitmap = array.possible_nulls()?;
     Some(Bits::of(bitmap, array.len()))
 }
 
 /// Returns the values of an array of booleans.
-pub(crate) fn booleans(array: &Array) -> Bits<'_> {
+pub(crate) fn booleans(array: &DeviceArray) -> Bits<'_> {
     Bits::new(memory::bytes(&array.buffers()[0]), array.offset(), array.len())
 }
 
@@ -123,7 +123,7 @@ pub(crate) fn set(words: &mut [u64], start: usize, end: usize) {
 }
 
 /// Makes the error for a result that exceeds the offsets of its type.
-pub(crate) fn too_long(array: &Array) -> Error {
+pub(crate) fn too_long(array: &DeviceArray) -> Error {
     Error::invalid("take", format!("the result is too long for {}", array.data_type()))
 }
 

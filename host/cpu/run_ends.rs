@@ -5,7 +5,7 @@
 
 use arrow_schema::DataType;
 
-use crate::array::{Array, Parts};
+use crate::array::{DeviceArray, Parts};
 use crate::device::{HostMemory, HostPool, interrupt};
 use crate::{Error, Result};
 
@@ -23,7 +23,7 @@ struct Ends<'a> {
 }
 
 impl<'a> Ends<'a> {
-    fn of(array: &'a Array) -> Ends<'a> {
+    fn of(array: &'a DeviceArray) -> Ends<'a> {
         let ends = &array.children()[0];
         let width = match ends.data_type() {
             DataType::Int16 => 2,
@@ -59,7 +59,7 @@ impl<'a> Ends<'a> {
 }
 
 /// Returns the bytes of text in the rows of an array; a run counts once for each of its rows.
-pub(crate) fn spanned(array: &Array) -> usize {
+pub(crate) fn spanned(array: &DeviceArray) -> usize {
     let (ends, values) = (Ends::of(array), &array.children()[1]);
     let len = spans::of_row(values);
     let (mut total, mut row) = (0usize, 0);
@@ -74,7 +74,7 @@ pub(crate) fn spanned(array: &Array) -> usize {
 }
 
 /// Returns the values of the runs that an array's rows cover.
-pub(crate) fn values(array: &Array) -> Array {
+pub(crate) fn values(array: &DeviceArray) -> DeviceArray {
     let (ends, values) = (Ends::of(array), &array.children()[1]);
     let seen = match array.len() {
         0 => values.slice(0, 0),
@@ -114,7 +114,7 @@ impl Runs {
     }
 
     /// Returns the run ends, in the type of `like`, and the run numbers.
-    fn finish(mut self, like: &Array, pool: &HostPool) -> Result<(Array, Indices)> {
+    fn finish(mut self, like: &DeviceArray, pool: &HostPool) -> Result<(DeviceArray, Indices)> {
         if let Some((last, end)) = self.last {
             memory::values_mut::<u64>(&mut self.ends)[self.runs.len()] = end as u64;
             self.runs.push(last)?;
@@ -126,7 +126,7 @@ impl Runs {
 }
 
 /// Returns run ends as an array of the type of `like`.
-fn ends_array(ends: &[u64], like: &Array, pool: &HostPool) -> Result<Array> {
+fn ends_array(ends: &[u64], like: &DeviceArray, pool: &HostPool) -> Result<DeviceArray> {
     let width = match like.data_type() {
         DataType::Int16 => 2,
         DataType::Int32 => 4,
@@ -142,14 +142,18 @@ fn ends_array(ends: &[u64], like: &Array, pool: &HostPool) -> Result<Array> {
     }
     let mut parts = Parts::new(like.data_type().clone(), ends.len());
     parts.buffers.push(memory.freeze(ends.len() * width));
-    Array::made(parts, false)
+    DeviceArray::made(parts, false)
 }
 
 /// The runs between two checks for an interrupt.
 const LOOK: usize = 1 << 16;
 
 /// Returns the runs that keep at least one row of a selection.
-pub(crate) fn kept(array: &Array, selection: &Selection, pool: &HostPool) -> Result<(Array, Indices)> {
+pub(crate) fn kept(
+    array: &DeviceArray,
+    selection: &Selection,
+    pool: &HostPool,
+) -> Result<(DeviceArray, Indices)> {
     let ends = Ends::of(array);
     let words = selection.words();
     let mut runs = Runs::with_room(ends.runs.min(selection.len()), pool)?;
@@ -176,7 +180,11 @@ pub(crate) fn kept(array: &Array, selection: &Selection, pool: &HostPool) -> Res
 }
 
 /// Returns the runs of the rows in ranges; neighbouring rows of one run stay one run.
-pub(crate) fn in_ranges(array: &Array, ranges: &Ranges, pool: &HostPool) -> Result<(Array, Indices)> {
+pub(crate) fn in_ranges(
+    array: &DeviceArray,
+    ranges: &Ranges,
+    pool: &HostPool,
+) -> Result<(DeviceArray, Indices)> {
     let ends = Ends::of(array);
     let mut room = 0usize;
     for range in ranges.iter() {
@@ -202,7 +210,7 @@ pub(crate) fn in_ranges(array: &Array, ranges: &Ranges, pool: &HostPool) -> Resu
 }
 
 /// Returns the runs of the rows at `indices`; neighbouring rows of one run stay one run.
-pub(crate) fn at(array: &Array, indices: &Indices, pool: &HostPool) -> Result<(Array, Indices)> {
+pub(crate) fn at(array: &DeviceArray, indices: &Indices, pool: &HostPool) -> Result<(DeviceArray, Indices)> {
     if let DataType::RunEndEncoded(_, values) = array.data_type()
         && !values.is_nullable()
         && indices.null_count()? > 0

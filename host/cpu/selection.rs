@@ -8,7 +8,7 @@ use std::cmp::Ordering;
 use std::ops::Range;
 
 use crate::Result;
-use crate::array::{Array, Buffer};
+use crate::array::{Buffer, DeviceArray};
 use crate::device::{HostMemory, HostPool, interrupt};
 
 use super::bitmap::Bits;
@@ -42,7 +42,7 @@ enum Words {
 
 impl Selection {
     /// Selects the rows at which a host array of booleans is true.
-    pub(crate) fn of_mask(mask: &Array, pool: &HostPool) -> Result<Selection> {
+    pub(crate) fn of_mask(mask: &DeviceArray, pool: &HostPool) -> Result<Selection> {
         match (rows::validity(mask), words_of(mask)) {
             (None, Some(words)) => Selection::of_words(mask.len(), words),
             (valid, _) => Selection::new(rows::booleans(mask), valid, pool),
@@ -251,7 +251,7 @@ pub(crate) struct Chunk<'a> {
 
 /// Returns the words of a mask's booleans; `None` unless they are plain words: aligned, whole, and zero past
 /// the last row.
-fn words_of(mask: &Array) -> Option<Buffer> {
+fn words_of(mask: &DeviceArray) -> Option<Buffer> {
     let bytes = mask.len().div_ceil(64) * 8;
     let (buffer, first) = (&mask.buffers()[0], mask.offset() / 8);
     let aligned = mask.offset().is_multiple_of(8) && (buffer.address() + first).is_multiple_of(8);

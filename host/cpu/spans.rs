@@ -4,7 +4,7 @@
 use arrow_schema::DataType;
 
 use super::rows;
-use crate::array::Array;
+use crate::array::DeviceArray;
 
 /// The elements of all rows together, and those of the longest row.
 #[derive(Clone, Copy, Default)]
@@ -23,7 +23,7 @@ impl Spans {
 }
 
 /// Returns the spans of an array of text or lists; zeros for other types.
-pub(crate) fn of(array: &Array) -> Spans {
+pub(crate) fn of(array: &DeviceArray) -> Spans {
     match array.data_type() {
         DataType::FixedSizeBinary(size) | DataType::FixedSizeList(_, size) => {
             let longest = usize::try_from(*size).unwrap_or(0);
@@ -35,7 +35,7 @@ pub(crate) fn of(array: &Array) -> Spans {
 
 /// Returns the first item of a list or map array's rows; `None` for types whose rows may reference items in
 /// any order.
-pub(crate) fn first(array: &Array) -> Option<usize> {
+pub(crate) fn first(array: &DeviceArray) -> Option<usize> {
     match array.data_type() {
         DataType::List(_) | DataType::Map(..) => Some(rows::offset(rows::offsets::<4>(array)[0])),
         DataType::LargeList(_) => Some(rows::offset(rows::offsets::<8>(array)[0])),
@@ -45,7 +45,7 @@ pub(crate) fn first(array: &Array) -> Option<usize> {
 
 /// Returns the bytes of text of a dictionary array's rows: a value counts once for each key that refers to
 /// it.
-pub(crate) fn of_keys(array: &Array) -> usize {
+pub(crate) fn of_keys(array: &DeviceArray) -> usize {
     let Some(values) = array.dictionary() else { return 0 };
     let len = of_row(values);
     let keys = |key: usize| if key < values.len() { len(key) } else { 0 };
@@ -74,7 +74,7 @@ fn sum<const W: usize>(keys: &[[u8; W]], len: impl Fn(usize) -> usize) -> usize 
 }
 
 /// Returns a function from a row to its number of elements.
-pub(crate) fn of_row(array: &Array) -> impl Fn(usize) -> usize {
+pub(crate) fn of_row(array: &DeviceArray) -> impl Fn(usize) -> usize {
     use DataType::*;
     enum Lens<'a> {
         Narrow(&'a [[u8; 4]]),

@@ -5,7 +5,7 @@
 
 use arrow_schema::{DataType, FieldRef, UnionMode};
 
-use crate::array::{Array, Bitmap, Buffer, Parts, Slot, null_member, says_null};
+use crate::array::{Bitmap, Buffer, DeviceArray, Parts, Slot, null_member, says_null};
 use crate::device::{HostPool, interrupt};
 use crate::{Error, Result};
 
@@ -17,7 +17,7 @@ use super::threads::{among_threads, each_part};
 use super::{intrinsics, memory, ranges, rows, run_ends, take_bytes};
 
 /// Takes the rows of `array` at `indices`; null indices give null rows. Both must be readable by the host.
-pub(crate) fn take(array: &Array, indices: &Indices, pool: &HostPool) -> Result<Array> {
+pub(crate) fn take(array: &DeviceArray, indices: &Indices, pool: &HostPool) -> Result<DeviceArray> {
     if indices.len() == 0 {
         return array.slice(0, 0);
     }
@@ -56,12 +56,12 @@ pub(crate) fn take(array: &Array, indices: &Indices, pool: &HostPool) -> Result<
             parts.dictionary = array.dictionary().cloned();
         }
     }
-    Array::made(parts, array.known_valid())
+    DeviceArray::made(parts, array.known_valid())
 }
 
 /// Takes the validity of the rows, and counts the nulls.
 fn take_validity(
-    array: &Array,
+    array: &DeviceArray,
     indices: &Indices,
     pool: &HostPool,
 ) -> Result<(Option<Bitmap>, Option<usize>)> {
@@ -75,7 +75,7 @@ fn take_validity(
 }
 
 /// Takes the buffers that have a part for every row; variadic buffers are shared.
-fn take_slots(array: &Array, indices: &Indices, pool: &HostPool, parts: &mut Parts) -> Result<()> {
+fn take_slots(array: &DeviceArray, indices: &Indices, pool: &HostPool, parts: &mut Parts) -> Result<()> {
     let mut buffers = array.buffers().iter();
     for (slot, buffer) in array.layout().slots().zip(buffers.by_ref()) {
         parts.buffers.push(match slot {
@@ -90,7 +90,7 @@ fn take_slots(array: &Array, indices: &Indices, pool: &HostPool, parts: &mut Par
 }
 
 fn take_rows(
-    array: &Array,
+    array: &DeviceArray,
     buffer: &Buffer,
     width: usize,
     indices: &Indices,
@@ -109,7 +109,7 @@ fn take_rows(
 }
 
 fn take_values<const W: usize>(
-    array: &Array,
+    array: &DeviceArray,
     buffer: &Buffer,
     indices: &Indices,
     pool: &HostPool,
@@ -159,7 +159,7 @@ fn each_chunk<T: Send>(
 }
 
 fn take_any_width(
-    array: &Array,
+    array: &DeviceArray,
     buffer: &Buffer,
     width: usize,
     indices: &Indices,
@@ -215,7 +215,12 @@ pub(crate) fn take_bits(bits: Bits, indices: &Indices, pool: &HostPool) -> Resul
 }
 
 /// Takes the items of the taken rows, `size` each; those of a null row are unspecified.
-fn take_fixed_lists(array: &Array, size: usize, indices: &Indices, pool: &HostPool) -> Result<Array> {
+fn take_fixed_lists(
+    array: &DeviceArray,
+    size: usize,
+    indices: &Indices,
+    pool: &HostPool,
+) -> Result<DeviceArray> {
     let child = array.child_rows(0)?;
     if !ranges::dense(&child) && !array.is_empty() {
         let mut items = Ranges::with_room(indices.len(), pool)?;
@@ -236,7 +241,7 @@ fn take_fixed_lists(array: &Array, size: usize, indices: &Indices, pool: &HostPo
 /// Takes lists with offsets of `O` bytes. Fills in the offsets, and the child with the items of the taken
 /// rows.
 fn take_lists<const O: usize>(
-    array: &Array,
+    array: &DeviceArray,
     indices: &Indices,
     pool: &HostPool,
     parts: &mut Parts,
@@ -296,7 +301,7 @@ fn take_lists<const O: usize>(
 }
 
 /// Takes rows of a union. Unions have no validity: a null row is a null of the first nullable member.
-fn take_union(array: &Array, indices: &Indices, pool: &HostPool, parts: &mut Parts) -> Result<()> {
+fn take_union(array: &DeviceArray, indices: &Indices, pool: &HostPool, parts: &mut Parts) -> Result<()> {
     let DataType::Union(fields, mode) = array.data_type() else { unreachable!("called with unions") };
     let null_type = match indices.null_count()? {
         0 => None,
@@ -369,7 +374,7 @@ fn take_union(array: &Array, indices: &Indices, pool: &HostPool, parts: &mut Par
 
 /// Takes the rows in ranges from an array that is not [`dense`](ranges::dense). The ranges must lie inside of
 /// it.
-pub(crate) fn take_ranges(array: &Array, ranges: &Ranges, pool: &HostPool) -> Result<Array> {
+pub(crate) fn take_ranges(array: &DeviceArray, ranges: &Ranges, pool: &HostPool) -> Result<DeviceArray> {
     if ranges.rows() == 0 {
         return array.slice(0, 0);
     }
@@ -391,14 +396,14 @@ pub(crate) fn take_ranges(array: &Array, ranges: &Ranges, pool: &HostPool) -> Re
         }
         _ => debug_assert_eq!(*array.data_type(), DataType::Null, "an array that is not dense"),
     }
-    Array::made(parts, array.known_valid())
+    DeviceArray::made(parts, array.known_valid())
 }
 
 /// Builds the children of an array of the runs that were found: their ends, and the value of each.
 pub(crate) fn take_runs(
-    array: &Array,
-    (ends, runs): (Array, Indices),
+    array: &DeviceArray,
+    (ends, runs): (DeviceArray, Indices),
     pool: &HostPool,
-) -> Result<Vec<Array>> {
+) -> Result<Vec<DeviceArray>> {
     Ok(vec![ends, take(&array.children()[1], &runs, pool)?])
 }

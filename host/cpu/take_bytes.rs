@@ -2,7 +2,7 @@
 //! the bytes.
 
 use crate::Result;
-use crate::array::{Array, Parts};
+use crate::array::{DeviceArray, Parts};
 use crate::device::{HostPool, interrupt};
 
 use super::bitmap::Bits;
@@ -17,7 +17,7 @@ const NEAR: usize = 1 << 20;
 
 /// Adds the buffers of the taken rows to `parts`; offsets have `O` bytes.
 pub(crate) fn take<const O: usize>(
-    array: &Array,
+    array: &DeviceArray,
     indices: &Indices,
     pool: &HostPool,
     parts: &mut Parts,
@@ -42,7 +42,7 @@ struct Source<'a, const O: usize, const I: usize> {
 type Rows<'a, const O: usize> = (&'a mut [[u8; O]], &'a mut [[u8; O]]);
 
 fn take_width<const O: usize, const I: usize>(
-    array: &Array,
+    array: &DeviceArray,
     all: &Indices,
     indices: &[[u8; I]],
     pool: &HostPool,

@@ -15,7 +15,7 @@ use super::handles::{OwnedEvent, OwnedStream};
 use super::lock::lock;
 use super::sync::Mutex;
 use super::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use crate::array::{Array, Ready};
+use crate::array::{DeviceArray, Ready};
 use crate::{Error, Result};
 
 /// The number of every device's service stream. No stream that passes run on has it.
@@ -44,7 +44,7 @@ struct State {
     check: Option<Check>,
     /// The arrays that the check may read. They are dropped after the lock is released, because a producer's
     /// release may call anything.
-    kept: Vec<Array>,
+    kept: Vec<DeviceArray>,
     parents: Vec<Event>,
     outcome: Option<Result<()>>,
 }
@@ -78,7 +78,7 @@ impl Event {
 
     /// Sets what the outcome depends on, besides the device: the events of the work's inputs, and a check of
     /// the errors that its kernels report. `kept` are the arrays that the check may read.
-    pub fn depends_on(&self, parents: Vec<Event>, check: Option<Check>, kept: Vec<Array>) {
+    pub fn depends_on(&self, parents: Vec<Event>, check: Option<Check>, kept: Vec<DeviceArray>) {
         let mut state = lock(&self.0.state);
         state.parents = parents.into_iter().filter(Event::may_fail).collect();
         (state.check, state.kept) = (check, kept);

@@ -10,7 +10,7 @@ use super::pool::{DevicePool, Memory};
 use super::released::{Reader, Released};
 use super::staging::{Staged, Staging};
 use crate::Result;
-use crate::array::{Array, Buffer, Ready};
+use crate::array::{Buffer, DeviceArray, Ready};
 
 /// A GPU's core and its memory pools, as every handle of the GPU shares them.
 pub(crate) struct Gpu {
@@ -30,7 +30,7 @@ impl Deref for Gpu {
 /// Something that work on a stream uses and that must outlive the work. It is only held to be dropped.
 #[allow(dead_code)]
 pub(crate) enum Kept {
-    Array(Array),
+    Array(DeviceArray),
     Buffer(Buffer),
     Staged(Staged),
 }
@@ -84,7 +84,7 @@ impl Gpu {
 
 /// Drops an array that a consumer has read on a stream of its own. If the memory is ours, it is freed only
 /// after the consumer's work has passed.
-pub(crate) fn let_go(array: Array, reader: Reader) {
+pub(crate) fn let_go(array: DeviceArray, reader: Reader) {
     let bitmap = array.validity().map(|bits| &bits.buffer);
     let mut owners = array.buffers().iter().chain(bitmap).map(Buffer::owner);
     if let Some(memory) = owners.find_map(|owner| owner.clone().downcast::<Memory>().ok()) {

@@ -11,7 +11,7 @@ use std::sync::{Arc, Weak};
 use super::driver::RawStream;
 use super::handles::{OwnedEvent, OwnedStream, SharedDriver};
 use crate::Result;
-use crate::array::Array;
+use crate::array::DeviceArray;
 
 /// The stream on which a consumer reads, as the consumer named it.
 #[derive(Clone, Default)]
@@ -28,12 +28,12 @@ pub(crate) enum Reader {
 
 /// An array that a consumer has released, and the stream on which it was read.
 pub(super) struct Released {
-    array: Array,
+    array: DeviceArray,
     reader: Reader,
 }
 
 impl Released {
-    pub fn new(array: Array, reader: Reader) -> Released {
+    pub fn new(array: DeviceArray, reader: Reader) -> Released {
         Released { array, reader }
     }
 
@@ -55,7 +55,7 @@ pub(super) struct Fenced {
     /// may be gone.
     number: u64,
     event: OwnedEvent,
-    _arrays: Vec<Array>,
+    _arrays: Vec<DeviceArray>,
 }
 
 impl Fenced {

@@ -14,7 +14,7 @@ use crate::compute::{TakeOptions, is_null, take};
 use crate::device::Event;
 use crate::exchange::from_arrow;
 use crate::pass::{ATOMICS, Direction, Pass};
-use crate::{Array, Result, Stream};
+use crate::{DeviceArray, Result, Stream};
 
 /// Waves that do atomics on the same words, at first and on a device that is fast.
 const FEW_WAVES: usize = 64;
@@ -41,7 +41,7 @@ pub(super) struct Gathered {
     pub rate: f64,
 }
 
-pub(super) fn upload(stream: &Stream, array: ArrayRef) -> Result<Array> {
+pub(super) fn upload(stream: &Stream, array: ArrayRef) -> Result<DeviceArray> {
     stream.upload(&from_arrow(&array)?)
 }
 
@@ -219,7 +219,7 @@ fn gather(stream: &Stream, memory: &Buffer, width: usize, from: usize, rows: usi
     let pass = Pass::begin("gather", stream)?;
     let mut parts = pass.parts(DataType::FixedSizeBinary(width as i32), all);
     parts.buffers = vec![memory.clone()];
-    let values = Array::try_new(parts)?;
+    let values = DeviceArray::try_new(parts)?;
     pass.finish()?;
     let options = TakeOptions::default();
     let seconds = time(stream, || take(&values, &indices, &options, stream).wait().map(drop))?;

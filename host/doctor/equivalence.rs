@@ -14,7 +14,7 @@ use super::samples::{Sample, samples};
 use crate::compute::*;
 use crate::exchange::{from_arrow, to_arrow};
 use crate::expr::{Expr, Literal, col, count, max, min, sum};
-use crate::{Array, DeviceBatch, Error, Result, Stream};
+use crate::{DeviceArray, DeviceBatch, Error, Result, Stream};
 
 /// Rows that are cut off at the start of each array.
 const BEFORE: usize = 3;
@@ -37,9 +37,9 @@ pub(super) struct Equivalence {
 
 /// A sample's arrays in the memory of the device that an operation runs on.
 struct There {
-    values: Array,
-    mask: Array,
-    indices: Array,
+    values: DeviceArray,
+    mask: DeviceArray,
+    indices: DeviceArray,
 }
 
 type Ours = Box<dyn Fn(&There, &Stream) -> Result<ArrayRef>>;
@@ -70,7 +70,7 @@ impl Operation {
     }
 }
 
-fn down(stream: &Stream, array: &Array) -> Result<ArrayRef> {
+fn down(stream: &Stream, array: &DeviceArray) -> Result<ArrayRef> {
     to_arrow(&stream.download(array)?)
 }
 

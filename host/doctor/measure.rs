@@ -19,7 +19,7 @@ use crate::compute::{CastOptions, TakeOptions, cast, concat, evaluate, filter, t
 use crate::exchange::from_arrow;
 use crate::expr::col;
 use crate::pass::Pass;
-use crate::{Array, DeviceBatch, Result, Stream};
+use crate::{DeviceArray, DeviceBatch, Result, Stream};
 
 /// Rows that measurements begin with, and rows that predictions are for.
 const FIRST: usize = 1 << 14;
@@ -86,11 +86,11 @@ const RANDOM: &str = "take Int32, random";
 
 /// Arrays on the device that the works read.
 struct Inputs {
-    values: Array,
+    values: DeviceArray,
     /// The same values as `Int64`, with nulls.
-    wide: Array,
-    mask: Array,
-    indices: Array,
+    wide: DeviceArray,
+    mask: DeviceArray,
+    indices: DeviceArray,
 }
 
 /// Measures a stream's device until the time is over. It may use `free` bytes of the device's memory and of
@@ -203,14 +203,14 @@ fn bits(rows: usize, word: impl Fn(usize) -> u64) -> BooleanBuffer {
 }
 
 /// Repeats an array of at most [`MADE`] rows to `rows` rows.
-fn again(stream: &Stream, made: Array, rows: usize) -> Result<Array> {
+fn again(stream: &Stream, made: DeviceArray, rows: usize) -> Result<DeviceArray> {
     match rows / made.len() {
         1 => Ok(made),
         times => concat(&vec![&made; times], stream).wait(),
     }
 }
 
-fn inputs(stream: &Stream, values: &Array, rows: usize) -> Result<Inputs> {
+fn inputs(stream: &Stream, values: &DeviceArray, rows: usize) -> Result<Inputs> {
     let made = values.len();
     let mask = upload(stream, Arc::new(BooleanArray::new(bits(made, |i| random(i + made)), None)))?;
     // One row in sixteen is null.
@@ -221,7 +221,8 @@ fn inputs(stream: &Stream, values: &Array, rows: usize) -> Result<Inputs> {
     let values = stream.upload(values)?;
     let mut parts = values.clone().into_parts();
     (parts.validity, parts.null_count) = (nulls.validity().cloned(), None);
-    let wide = cast(&Array::try_new(parts)?, &DataType::Int64, &CastOptions::default(), stream).wait()?;
+    let wide =
+        cast(&DeviceArray::try_new(parts)?, &DataType::Int64, &CastOptions::default(), stream).wait()?;
     let [values, wide, mask, indices] = [values, wide, mask, indices].map(|made| again(stream, made, rows));
     let inputs = Inputs { values: values?, wide: wide?, mask: mask?, indices: indices? };
     stream.synchronise()?;

@@ -14,7 +14,7 @@ use arrow_schema::DataType;
 use super::samples::random;
 use crate::compute::{CastOptions, TakeOptions, cast, is_not_null, null_count, take};
 use crate::exchange::{from_arrow, to_arrow};
-use crate::{Array, Device, Error, Result, Stream};
+use crate::{Device, DeviceArray, Error, Result, Stream};
 
 /// A test: the sentence that it shows to be true, and a function that says in words why it is not.
 pub(super) type Test = (&'static str, fn(&Device) -> std::result::Result<(), String>);
@@ -43,7 +43,7 @@ fn numbers(rows: i64) -> ArrayRef {
     Arc::new(Int64Array::from_iter((0..rows).map(|i| (i % 7 != 3).then_some(random(i as usize) as i64))))
 }
 
-fn up(stream: &Stream, array: &ArrayRef) -> Result<Array> {
+fn up(stream: &Stream, array: &ArrayRef) -> Result<DeviceArray> {
     stream.upload(&from_arrow(array)?)
 }
 
@@ -70,7 +70,7 @@ fn a_kernel(device: &Device) -> Found {
     let mut parts = up(&stream, &host)?.into_parts();
     // Forgets the count, so that it is computed anew.
     parts.null_count = None;
-    let counted = null_count(&Array::try_new(parts)?, &stream).wait()?;
+    let counted = null_count(&DeviceArray::try_new(parts)?, &stream).wait()?;
     Ok((counted != host.null_count())
         .then(|| format!("{counted} nulls were counted of {}", host.null_count())))
 }

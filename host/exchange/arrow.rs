@@ -17,20 +17,20 @@ use arrow_data::{ArrayData, ArrayDataBuilder};
 use arrow_schema::{ArrowError, DataType, IntervalUnit};
 
 use super::{contents, guarded, read_ends};
-use crate::array::{Array, Bitmap, Buffer, DeviceBatch, Parts, Slot};
+use crate::array::{Bitmap, Buffer, DeviceArray, DeviceBatch, Parts, Slot};
 use crate::device::{Device, interrupt};
 use crate::{Error, Result};
 
 /// The size in bytes from which arrow-rs validates an array on a separate thread.
 const LONG: usize = 16 << 20;
 
-/// Converts an arrow-rs array into an [`Array`] on the CPU that shares its memory.
-pub fn from_arrow(array: &dyn arrow_array::Array) -> Result<Array> {
+/// Converts an arrow-rs array into a [`DeviceArray`] on the CPU that shares its memory.
+pub fn from_arrow(array: &dyn arrow_array::Array) -> Result<DeviceArray> {
     from_arrow_data(&array.to_data())
 }
 
-/// Converts arrow-rs array data into an [`Array`] on the CPU that shares its memory.
-pub fn from_arrow_data(data: &ArrayData) -> Result<Array> {
+/// Converts arrow-rs array data into a [`DeviceArray`] on the CPU that shares its memory.
+pub fn from_arrow_data(data: &ArrayData) -> Result<DeviceArray> {
     let mut parts = Parts::new(data.data_type().clone(), data.len());
     parts.offset = data.offset();
     parts.buffers = data.buffers().iter().map(from_arrow_buffer).collect();
@@ -38,12 +38,13 @@ pub fn from_arrow_data(data: &ArrayData) -> Result<Array> {
         parts.validity = Some(Bitmap { buffer: from_arrow_buffer(nulls.buffer()), offset: nulls.offset() });
         parts.null_count = Some(nulls.null_count());
     }
-    let mut children: Vec<Array> = data.child_data().iter().map(from_arrow_data).collect::<Result<_>>()?;
+    let mut children: Vec<DeviceArray> =
+        data.child_data().iter().map(from_arrow_data).collect::<Result<_>>()?;
     if let DataType::Dictionary(..) = parts.data_type {
         parts.dictionary = children.pop();
     }
     parts.children = children;
-    let array = Array::try_new(parts)?;
+    let array = DeviceArray::try_new(parts)?;
     // arrow-rs only makes valid arrays, except for callers who promised validity.
     array.set_known_valid();
     Ok(array)
@@ -52,13 +53,13 @@ pub fn from_arrow_data(data: &ArrayData) -> Result<Array> {
 /// Converts a host array into an arrow-rs array that shares its memory. Validates the array first, unless it
 /// is known to be valid; invalid Arrow data is [`Error::OutOfSpec`]. Copies buffers that are misaligned for
 /// arrow-rs. Waits for the array's event.
-pub fn to_arrow(array: &Array) -> Result<ArrayRef> {
+pub fn to_arrow(array: &DeviceArray) -> Result<ArrayRef> {
     let data = to_arrow_data(array)?;
     guarded("to_arrow", || Ok(make_array(data)))
 }
 
 /// Converts a host array into arrow-rs array data; otherwise like [`to_arrow`].
-pub fn to_arrow_data(array: &Array) -> Result<ArrayData> {
+pub fn to_arrow_data(array: &DeviceArray) -> Result<ArrayData> {
     let array = &*readable("to_arrow", array)?;
     let data = share(array)?;
     if !array.known_valid() {
@@ -70,7 +71,7 @@ pub fn to_arrow_data(array: &Array) -> Result<ArrayData> {
 
 /// Validates an array in host memory even if it is known to be valid. Every part must be valid, and every
 /// null count correct.
-pub(super) fn read_through(operation: &'static str, array: &Array) -> Result<()> {
+pub(super) fn read_through(operation: &'static str, array: &DeviceArray) -> Result<()> {
     let array = &*readable(operation, array)?;
     let data = share(array)?;
     look_through(array, &data)?;
@@ -80,14 +81,14 @@ pub(super) fn read_through(operation: &'static str, array: &Array) -> Result<()>
 }
 
 /// Checks that no part of an array in host memory has nulls under a field that is not nullable.
-pub(crate) fn lacks_nulls(array: &Array) -> Result<()> {
+pub(crate) fn lacks_nulls(array: &DeviceArray) -> Result<()> {
     let data = share(array)?;
     let _reserved = Device::cpu().host_pool().reserve(contents::spread(array))?;
     guarded("cast", || contents::each_part(array, &data, &contents::no_nulls_where_forbidden))
 }
 
 /// Validates an array with arrow-rs, after reserving the memory that arrow-rs allocates for it.
-fn look_through(array: &Array, data: &ArrayData) -> Result<()> {
+fn look_through(array: &DeviceArray, data: &ArrayData) -> Result<()> {
     let reserved = Device::cpu().host_pool().reserve(contents::spread(array))?;
     let (array, data) = (array.clone(), data.clone());
     interrupt::apart(data.get_array_memory_size() >= LONG, move || {
@@ -98,14 +99,14 @@ fn look_through(array: &Array, data: &ArrayData) -> Result<()> {
 
 /// Marks an array as valid, unless a null count is wrong. Operations believe null counts, so a wrong one
 /// would let rows pass whose contents were never checked.
-fn mark(array: &Array, true_counts: &Result<()>) {
+fn mark(array: &DeviceArray, true_counts: &Result<()>) {
     if true_counts.is_ok() {
         array.set_known_valid();
     }
 }
 
 /// The array with its extents known, once the host may read it.
-fn readable<'a>(operation: &'static str, array: &'a Array) -> Result<Cow<'a, Array>> {
+fn readable<'a>(operation: &'static str, array: &'a DeviceArray) -> Result<Cow<'a, DeviceArray>> {
     let device = array.place().device_type;
     if !device.host_accessible() {
         let data_type = array.data_type().to_string();
@@ -129,19 +130,19 @@ pub fn batch_to_arrow(batch: &DeviceBatch) -> Result<RecordBatch> {
 }
 
 /// Shares the memory, as [`from_arrow`] does.
-impl TryFrom<&ArrayRef> for Array {
+impl TryFrom<&ArrayRef> for DeviceArray {
     type Error = Error;
 
-    fn try_from(array: &ArrayRef) -> Result<Array> {
+    fn try_from(array: &ArrayRef) -> Result<DeviceArray> {
         from_arrow(array)
     }
 }
 
 /// Validates once and shares the memory, as [`to_arrow`] does.
-impl TryFrom<&Array> for ArrayRef {
+impl TryFrom<&DeviceArray> for ArrayRef {
     type Error = Error;
 
-    fn try_from(array: &Array) -> Result<ArrayRef> {
+    fn try_from(array: &DeviceArray) -> Result<ArrayRef> {
         to_arrow(array)
     }
 }
@@ -176,7 +177,7 @@ fn from_arrow_buffer(buffer: &arrow_buffer::Buffer) -> Buffer {
 }
 
 /// Describes the array's memory to arrow-rs. The caller is responsible for the validity of its contents.
-fn share(array: &Array) -> Result<ArrayData> {
+fn share(array: &DeviceArray) -> Result<ArrayData> {
     let mut buffers: Vec<_> = array.buffers().iter().map(to_arrow_buffer).collect::<Result<_>>()?;
     // Arrays of no rows may have less than one offset; arrow-rs requires a complete one or none.
     if let (0, Some(Slot::Offsets(width)), Some(offsets)) =

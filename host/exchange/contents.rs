@@ -8,12 +8,12 @@
 use arrow_data::ArrayData;
 use arrow_schema::DataType;
 
-use crate::array::Array;
+use crate::array::DeviceArray;
 use crate::{Error, Result};
 
 /// Checks that `data`, which describes `array` and its descendants, is valid in every byte. The error names
 /// the malformed part.
-pub(super) fn check(array: &Array, data: &ArrayData) -> Result<()> {
+pub(super) fn check(array: &DeviceArray, data: &ArrayData) -> Result<()> {
     // Checks for the whole tree that buffers have the length that their types require; the later checks rely
     // on it.
     data.validate().map_err(|error| Error::out_of_spec("array", error.to_string()))?;
@@ -24,7 +24,7 @@ pub(super) fn check(array: &Array, data: &ArrayData) -> Result<()> {
 }
 
 /// Checks that the children of an array have no nulls under fields that are not nullable.
-pub(super) fn no_nulls_where_forbidden(_: &Array, data: &ArrayData) -> Result<()> {
+pub(super) fn no_nulls_where_forbidden(_: &DeviceArray, data: &ArrayData) -> Result<()> {
     match cannot_lack_items(data) {
         true => Ok(()),
         false => data.validate_nulls().map_err(|error| Error::out_of_spec("array", error.to_string())),
@@ -32,7 +32,7 @@ pub(super) fn no_nulls_where_forbidden(_: &Array, data: &ArrayData) -> Result<()
 }
 
 /// Checks that the null counts that the array and its descendants claim to know are those of `data`.
-pub(super) fn true_counts(array: &Array, data: &ArrayData) -> Result<()> {
+pub(super) fn true_counts(array: &DeviceArray, data: &ArrayData) -> Result<()> {
     each_part(array, data, &|array, data| match (array.known_null_count(), array.validity()) {
         (Some(known), Some(_)) if known != data.null_count() => {
             let problem = format!("{known}, but {} rows are null", data.null_count());
@@ -51,7 +51,7 @@ fn cannot_lack_items(data: &ArrayData) -> bool {
 
 /// The number of bytes that arrow-rs allocates to validate an array: it spreads the validity of fixed-size
 /// lists over non-nullable items that have a bitmap.
-pub(super) fn spread(array: &Array) -> usize {
+pub(super) fn spread(array: &DeviceArray) -> usize {
     let own = match array.data_type() {
         DataType::FixedSizeList(items, size) if !items.is_nullable() && array.validity().is_some() => {
             let has_bitmap = array.children().first().is_some_and(|items| items.validity().is_some());
@@ -65,9 +65,9 @@ pub(super) fn spread(array: &Array) -> usize {
 
 /// Calls `look` with an array and each of its descendants. Prefixes an error with the path of the part.
 pub(super) fn each_part(
-    array: &Array,
+    array: &DeviceArray,
     data: &ArrayData,
-    look: &impl Fn(&Array, &ArrayData) -> Result<()>,
+    look: &impl Fn(&DeviceArray, &ArrayData) -> Result<()>,
 ) -> Result<()> {
     look(array, data)?;
     let (children, dictionary) = data.child_data().split_at(array.children().len());

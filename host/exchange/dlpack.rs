@@ -9,7 +9,7 @@ use arrow_schema::{DataType, Field};
 
 use super::arrow::{count_nulls, to_arrow_data};
 use super::import::served;
-use crate::array::{Array, Buffer, Owner, Parts, Place, Ready, Slot, fits};
+use crate::array::{Buffer, DeviceArray, Owner, Parts, Place, Ready, Slot, fits};
 use crate::device::{Event, Reader, Stream, let_go};
 use crate::ffi::dlpack::{
     DLDataType, DLDevice, DLManagedTensorVersioned, DLPackVersion, DLTensor, ManagedTensor, Owned,
@@ -43,7 +43,7 @@ fn unsupported(what: String, place: Place) -> Error {
 /// in DLPack, become bits. This works only on the CPU; see [`compute::tensors`](crate::compute::tensors) for
 /// devices. The tensor is deleted when the last part of the array is dropped, or before this function returns
 /// an error.
-pub fn import_dlpack<T: ManagedTensor>(tensor: Owned<T>, stream: &Stream) -> Result<Array> {
+pub fn import_dlpack<T: ManagedTensor>(tensor: Owned<T>, stream: &Stream) -> Result<DeviceArray> {
     if let Some(version) = tensor.managed().version().filter(|version| version.major != 1) {
         let DLPackVersion { major, minor } = version;
         return Err(unsupported(format!("version {major}.{minor}"), stream.device().place()));
@@ -83,7 +83,7 @@ pub fn import_dlpack<T: ManagedTensor>(tensor: Owned<T>, stream: &Stream) -> Res
     // SAFETY: `Owned::from_raw` was promised the memory that the shape describes, unchanging until deleted.
     let buffer = unsafe { Buffer::new(if bytes == 0 { 0 } else { address }, Some(bytes), owner) };
     parts.buffers = vec![buffer];
-    let mut array = Array::try_new(parts)?;
+    let mut array = DeviceArray::try_new(parts)?;
     if code == DLDataType::BOOL {
         array = packed(&array)?;
     }
@@ -139,7 +139,7 @@ fn shape(tensor: &DLTensor) -> Result<Vec<usize>> {
 }
 
 /// Converts booleans of one byte each into bits.
-fn packed(bytes: &Array) -> Result<Array> {
+fn packed(bytes: &DeviceArray) -> Result<DeviceArray> {
     let data = to_arrow_data(bytes)?;
     let bits = data.buffers()[0][data.offset()..].iter().take(data.len()).map(|byte| *byte != 0);
     let bits: arrow_array::BooleanArray = bits.map(Some).collect();
@@ -147,13 +147,13 @@ fn packed(bytes: &Array) -> Result<Array> {
 }
 
 /// Wraps rows as fixed-size lists of `size` rows each.
-fn lists(rows: Array, len: usize, size: usize) -> Result<Array> {
+fn lists(rows: DeviceArray, len: usize, size: usize) -> Result<DeviceArray> {
     let item = Arc::new(Field::new("item", rows.data_type().clone(), false));
     let mut parts = Parts::new(DataType::FixedSizeList(item, size as i32), len);
     parts.place = rows.place();
     parts.ready = rows.ready().cloned();
     parts.children = vec![rows];
-    Array::try_new(parts)
+    DeviceArray::try_new(parts)
 }
 
 /// Exports numbers without nulls, or fixed-size lists of them, as a tensor. The tensor shares the array's
@@ -163,7 +163,7 @@ fn lists(rows: Array, len: usize, size: usize) -> Result<Array> {
 /// `consumer` is the stream that will read the tensor; it waits for the array. Without one, the host waits.
 /// The consumer may delete the tensor while its own work on that stream is still reading;
 /// [`Device::set_export_fence`](crate::Device::set_export_fence) documents how far that is safe.
-pub fn export_dlpack<T: ManagedTensor>(array: &Array, consumer: Option<&Stream>) -> Result<Owned<T>> {
+pub fn export_dlpack<T: ManagedTensor>(array: &DeviceArray, consumer: Option<&Stream>) -> Result<Owned<T>> {
     let place = array.place();
     let mut shape = vec![array.len() as i64];
     let mut values = array.clone();
@@ -218,7 +218,7 @@ struct Exported {
     _shape: Box<[i64]>,
     _strides: Box<[i64]>,
     /// `None` only while `Exported` is dropped.
-    values: Option<Array>,
+    values: Option<DeviceArray>,
     reader: Reader,
 }
 
@@ -230,7 +230,7 @@ impl Drop for Exported {
     }
 }
 
-fn no_nulls(array: &Array) -> Result<()> {
+fn no_nulls(array: &DeviceArray) -> Result<()> {
     let nulls = match (array.known_null_count(), array.validity()) {
         (Some(nulls), _) => nulls,
         (None, Some(bits)) if array.place().device_type.host_accessible() => {
@@ -246,7 +246,7 @@ fn no_nulls(array: &Array) -> Result<()> {
 }
 
 /// Makes the consumer's stream, or the host, wait for an array and its descendants.
-fn wait(array: &Array, consumer: Option<&Stream>) -> Result<()> {
+fn wait(array: &DeviceArray, consumer: Option<&Stream>) -> Result<()> {
     if let Some(ready) = array.ready() {
         match consumer.and_then(Stream::as_gpu) {
             Some((gpu, stream)) => stream.hold_caller_back(gpu, ready.as_ref())?,
@@ -257,7 +257,7 @@ fn wait(array: &Array, consumer: Option<&Stream>) -> Result<()> {
 }
 
 /// Converts booleans of one bit each into bytes.
-fn unpacked(bits: &Array) -> Result<Array> {
+fn unpacked(bits: &DeviceArray) -> Result<DeviceArray> {
     let data = to_arrow_data(bits)?;
     let bits = arrow_array::BooleanArray::from(data);
     let bytes = bits.values().iter().map(u8::from);

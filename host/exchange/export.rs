@@ -1,8 +1,8 @@
 //! Exports C structs. Every struct of a tree, including children and dictionaries, owns its part of the
 //! memory by itself, so a consumer may move any of them out and release them in any order.
 //!
-//! A C struct has one offset for all its buffers, while an [`Array`] has a separate offset for validity: see
-//! [`Shift`].
+//! A C struct has one offset for all its buffers, while a [`DeviceArray`] has a separate offset for
+//! validity: see [`Shift`].
 
 use std::borrow::Cow;
 use std::ffi::c_void;
@@ -14,7 +14,7 @@ use arrow_schema::{DataType, Field, UnionMode};
 
 use super::arrow::{count_nulls, moved_bits};
 use super::extents;
-use crate::array::{Array, Buffer, DeviceBatch, Owner, Parts, Place, Ready, Slot};
+use crate::array::{Buffer, DeviceArray, DeviceBatch, Owner, Parts, Place, Ready, Slot};
 use crate::device::{Reader, joined, let_go};
 use crate::ffi::{ArrowArray, ArrowDeviceArray, FFI_ArrowSchema};
 use crate::{Error, Result};
@@ -28,7 +28,7 @@ use crate::{Error, Result};
 /// first. A consumer may release device memory while its own work still reads it: see
 /// [`Device::set_export_fence`](crate::Device::set_export_fence). Synchronises only if a copy to host memory
 /// is still in progress, because host arrays have no event.
-pub fn export_array(array: &Array, field: &Field) -> Result<(ArrowDeviceArray, FFI_ArrowSchema)> {
+pub fn export_array(array: &DeviceArray, field: &Field) -> Result<(ArrowDeviceArray, FFI_ArrowSchema)> {
     check_type(array, field)?;
     let schema = FFI_ArrowSchema::try_from(field).map_err(unwritable)?;
     Ok((device_array(array)?, schema))
@@ -41,7 +41,7 @@ pub fn export_batch(batch: &DeviceBatch) -> Result<(ArrowDeviceArray, FFI_ArrowS
 }
 
 /// Exports an array in host memory once it is ready; otherwise like [`export_array`].
-pub fn export_host_array(array: &Array, field: &Field) -> Result<(ArrowArray, FFI_ArrowSchema)> {
+pub fn export_host_array(array: &DeviceArray, field: &Field) -> Result<(ArrowArray, FFI_ArrowSchema)> {
     check_type(array, field)?;
     let schema = FFI_ArrowSchema::try_from(field).map_err(unwritable)?;
     Ok((host_array(array)?, schema))
@@ -57,7 +57,7 @@ pub(super) fn unwritable(error: arrow_schema::ArrowError) -> Error {
     Error::Arrow { operation: "export", problem: error.to_string() }
 }
 
-fn check_type(array: &Array, field: &Field) -> Result<()> {
+fn check_type(array: &DeviceArray, field: &Field) -> Result<()> {
     if array.data_type() == field.data_type() {
         return Ok(());
     }
@@ -65,23 +65,23 @@ fn check_type(array: &Array, field: &Field) -> Result<()> {
 }
 
 /// Converts a batch into a struct array.
-pub(super) fn rows(batch: &DeviceBatch) -> Result<Array> {
+pub(super) fn rows(batch: &DeviceBatch) -> Result<DeviceArray> {
     let mut parts = Parts::new(DataType::Struct(batch.schema().fields().clone()), batch.len());
-    parts.place = batch.columns().first().map_or(Place::CPU, Array::place);
+    parts.place = batch.columns().first().map_or(Place::CPU, DeviceArray::place);
     if let Some(other) = batch.columns().iter().find(|column| column.place() != parts.place) {
         return Err(Error::invalid("export", format!("columns on {} and {}", parts.place, other.place())));
     }
     parts.children = batch.columns().to_vec();
-    Array::try_new(parts)
+    DeviceArray::try_new(parts)
 }
 
-pub(super) fn device_array(array: &Array) -> Result<ArrowDeviceArray> {
+pub(super) fn device_array(array: &DeviceArray) -> Result<ArrowDeviceArray> {
     device_array_keeping(array, None)
 }
 
 /// Like [`device_array`], and also keeps `also` alive. The top struct owns `also`; a child that the consumer
 /// moves out does not.
-pub(super) fn device_array_keeping(array: &Array, also: Option<Owner>) -> Result<ArrowDeviceArray> {
+pub(super) fn device_array_keeping(array: &DeviceArray, also: Option<Owner>) -> Result<ArrowDeviceArray> {
     let event = pending(array)?;
     let sync_event = event.as_ref().and_then(|event| event.sync_event());
     let host_reads = array.place().device_type.host_accessible() && event.is_none();
@@ -95,7 +95,7 @@ pub(super) fn device_array_keeping(array: &Array, also: Option<Owner>) -> Result
     })
 }
 
-pub(super) fn host_array(array: &Array) -> Result<ArrowArray> {
+pub(super) fn host_array(array: &DeviceArray) -> Result<ArrowArray> {
     if !array.place().device_type.host_accessible() {
         return Err(Error::Unsupported {
             operation: "export to the host",
@@ -110,8 +110,8 @@ pub(super) fn host_array(array: &Array) -> Result<ArrowArray> {
 }
 
 /// One event for all pending events of the array and its descendants, or `None` if all are ready.
-fn pending(array: &Array) -> Result<Option<Arc<dyn Ready>>> {
-    fn collect(array: &Array, into: &mut Vec<Arc<dyn Ready>>) -> Result<()> {
+fn pending(array: &DeviceArray) -> Result<Option<Arc<dyn Ready>>> {
+    fn collect(array: &DeviceArray, into: &mut Vec<Arc<dyn Ready>>) -> Result<()> {
         if let Some(event) = array.ready()
             && !into.iter().any(|known| Arc::ptr_eq(known, event))
             && !event.is_ready()?
@@ -140,7 +140,7 @@ struct Shift {
 }
 
 impl Shift {
-    fn of(array: &Array) -> Result<Shift> {
+    fn of(array: &DeviceArray) -> Result<Shift> {
         let rows = array.offset();
         let Some(bits) = array.validity() else {
             return Ok(Shift { offset: rows, skipped: 0, validity: None });
@@ -181,7 +181,7 @@ struct Exported {
     _sizes: Box<[i64]>,
     _validity: Option<Buffer>,
     /// `None` only while `Exported` is dropped.
-    array: Option<Array>,
+    array: Option<DeviceArray>,
     _kept: KeepAlive,
 }
 
@@ -221,7 +221,7 @@ unsafe extern "C" fn release(array: *mut ArrowArray) {
 /// The array that a struct was exported from, if this library exported it: a consumer may have moved the
 /// struct and hand it back. The original array knows the lengths of its buffers, which the struct does not
 /// state.
-pub(super) fn exported(array: &ArrowArray) -> Option<&Array> {
+pub(super) fn exported(array: &ArrowArray) -> Option<&DeviceArray> {
     let ours: unsafe extern "C" fn(*mut ArrowArray) = release;
     array.release.filter(|theirs| std::ptr::fn_addr_eq(*theirs, ours))?;
     // SAFETY: only `node` hands out this callback, beside what it boxed, which is there until the release.
@@ -238,7 +238,7 @@ fn sizes_on_the_device(buffers: &[Buffer]) -> Option<usize> {
 }
 
 /// Exports one struct of the tree, with its children and dictionary.
-fn node(array: &Array, host_reads: bool, kept: KeepAlive) -> Result<ArrowArray> {
+fn node(array: &DeviceArray, host_reads: bool, kept: KeepAlive) -> Result<ArrowArray> {
     if host_reads && !array.known_valid() {
         extents::check(array)?;
     }

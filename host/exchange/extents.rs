@@ -9,17 +9,17 @@ use std::borrow::Cow;
 
 use arrow_schema::DataType;
 
-use crate::array::{Array, Buffer, Place, Slot};
+use crate::array::{Buffer, DeviceArray, Place, Slot};
 use crate::{Error, Result};
 
 /// The array with all ends read and checked, as import does if the host can read them. The array must be in
 /// memory that the host can read, and its event must have occurred.
-pub(crate) fn read(array: &Array) -> Result<Cow<'_, Array>> {
+pub(crate) fn read(array: &DeviceArray) -> Result<Cow<'_, DeviceArray>> {
     Ok(unread(array)?.map_or(Cow::Borrowed(array), Cow::Owned))
 }
 
 /// The array with all ends known; `None` if they already were.
-fn unread(array: &Array) -> Result<Option<Array>> {
+fn unread(array: &DeviceArray) -> Result<Option<DeviceArray>> {
     if !array.place().device_type.host_accessible() || array.known_valid() {
         return Ok(None);
     }
@@ -37,7 +37,7 @@ fn unread(array: &Array) -> Result<Option<Array>> {
 }
 
 /// Checks the ends that import could not read.
-fn waited_for(array: &Array) -> Result<()> {
+fn waited_for(array: &DeviceArray) -> Result<()> {
     if array.ready().is_some() {
         check(array)?;
         let end = array.offset() + array.len();
@@ -52,7 +52,7 @@ fn waited_for(array: &Array) -> Result<()> {
 
 /// Checks that the first and last offsets of an array in readable host memory are inside of what they point
 /// into. Its extents must be known.
-pub(super) fn check(array: &Array) -> Result<()> {
+pub(super) fn check(array: &DeviceArray) -> Result<()> {
     let (Some(Slot::Offsets(width)), [offsets, below @ ..]) = (array.layout().slots[0], array.buffers())
     else {
         return Ok(());
@@ -74,7 +74,7 @@ pub(super) fn check(array: &Array) -> Result<()> {
 }
 
 /// Checks that a list's child has the rows that offsets point to.
-pub(super) fn reach(child: &Array, needed: usize) -> Result<()> {
+pub(super) fn reach(child: &DeviceArray, needed: usize) -> Result<()> {
     if needed <= child.len() {
         return Ok(());
     }
@@ -112,7 +112,7 @@ pub(super) unsafe fn last_offset(
 /// If the host may look, the children's buffers hold what their lengths say.
 pub(super) unsafe fn run_ends(
     data_type: &DataType,
-    children: &[Array],
+    children: &[DeviceArray],
     (len, end): (usize, usize),
     host_reads: bool,
 ) -> Result<()> {

@@ -10,7 +10,7 @@ use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use crate::array::{Array, Bitmap, Buffer};
+use crate::array::{Bitmap, Buffer, DeviceArray};
 use crate::device::Reserved;
 use crate::{Error, Result};
 
@@ -26,7 +26,11 @@ pub(crate) fn guarded<T>(operation: &'static str, call: impl FnOnce() -> Result<
 
 /// A result of arrow-rs whose memory counts as in use while it lives, except for memory that it shares with
 /// `inputs`.
-pub(crate) fn counted(result: Array, inputs: &[&Array], mut reserved: Reserved) -> Result<Array> {
+pub(crate) fn counted(
+    result: DeviceArray,
+    inputs: &[&DeviceArray],
+    mut reserved: Reserved,
+) -> Result<DeviceArray> {
     let (mut shared, mut new) = (vec![], vec![]);
     inputs.iter().for_each(|input| buffers(input, &mut |buffer| shared.push(extent(buffer))));
     shared.sort_unstable();
@@ -56,7 +60,7 @@ pub(crate) fn counted(result: Array, inputs: &[&Array], mut reserved: Reserved) 
 }
 
 /// Calls `see` with every buffer that has bytes.
-fn buffers(array: &Array, see: &mut impl FnMut(&Buffer)) {
+fn buffers(array: &DeviceArray, see: &mut impl FnMut(&Buffer)) {
     let own = array.buffers().iter().chain(array.validity().map(|bits| &bits.buffer));
     own.filter(|buffer| buffer.bytes() != Some(0)).for_each(&mut *see);
     array.children().iter().chain(array.dictionary()).for_each(|part| buffers(part, see));
@@ -75,12 +79,12 @@ fn allocated(buffer: &Buffer) -> usize {
 }
 
 /// The array with its buffers replaced.
-fn kept(array: Array, other: &impl Fn(&Buffer) -> Buffer) -> Result<Array> {
+fn kept(array: DeviceArray, other: &impl Fn(&Buffer) -> Buffer) -> Result<DeviceArray> {
     let valid = array.known_valid();
     let mut parts = array.into_parts();
     parts.buffers.iter_mut().for_each(|buffer| *buffer = other(buffer));
     parts.validity = parts.validity.map(|bits| Bitmap { buffer: other(&bits.buffer), ..bits });
     parts.children = parts.children.into_iter().map(|child| kept(child, other)).collect::<Result<_>>()?;
     parts.dictionary = parts.dictionary.map(|values| kept(values, other)).transpose()?;
-    Array::made(parts, valid)
+    DeviceArray::made(parts, valid)
 }

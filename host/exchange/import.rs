@@ -14,7 +14,7 @@ use std::sync::Arc;
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 
 use super::nodes::Nodes;
-use crate::array::{Array, DeviceBatch, Owner, Place};
+use crate::array::{DeviceArray, DeviceBatch, Owner, Place};
 use crate::device::Device;
 use crate::ffi::{ArrowArray, ArrowDeviceArray, DeviceType, FFI_ArrowSchema, check_schema};
 use crate::{Error, Result};
@@ -87,7 +87,7 @@ pub unsafe fn import_array(
     array: &mut ArrowDeviceArray,
     schema: &FFI_ArrowSchema,
     device: &Device,
-) -> Result<(Field, Array)> {
+) -> Result<(Field, DeviceArray)> {
     let place = served(array.device_type, array.device_id, device)?;
     let taken = array.take();
     // SAFETY: the caller's promise.
@@ -147,7 +147,7 @@ pub unsafe fn import_batch(
 /// # Safety
 ///
 /// The requirements of [`import_array`] apply.
-pub unsafe fn import_host_array(array: ArrowArray, schema: &FFI_ArrowSchema) -> Result<(Field, Array)> {
+pub unsafe fn import_host_array(array: ArrowArray, schema: &FFI_ArrowSchema) -> Result<(Field, DeviceArray)> {
     // SAFETY: the caller's promise.
     unsafe { import_array(&mut on_the_host(array), schema, &Device::cpu()) }
 }
@@ -168,7 +168,7 @@ pub(super) fn on_the_host(array: ArrowArray) -> ArrowDeviceArray {
 }
 
 /// Converts a struct array into a batch. The struct itself must have no nulls.
-pub(super) fn batch(schema: SchemaRef, rows: &Array) -> Result<DeviceBatch> {
+pub(super) fn batch(schema: SchemaRef, rows: &DeviceArray) -> Result<DeviceBatch> {
     if rows.known_null_count() != Some(0) {
         return Err(Error::out_of_spec("array.null_count", "a batch's rows must be known not to be null"));
     }
@@ -210,7 +210,7 @@ pub(super) unsafe fn import_typed(
     data_type: &DataType,
     place: Place,
     device: &Device,
-) -> Result<Array> {
+) -> Result<DeviceArray> {
     let mut array = array;
     let event = NonNull::new(array.sync_event);
     if event.is_some() && place == Place::CPU {

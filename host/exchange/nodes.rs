@@ -7,7 +7,7 @@ use arrow_schema::DataType;
 
 use super::{export, extents};
 use crate::array::{
-    Array, Bitmap, Buffer, Owner, Parts, Place, Ready, Slot, children, fits, layout, well_formed,
+    Bitmap, Buffer, DeviceArray, Owner, Parts, Place, Ready, Slot, children, fits, layout, well_formed,
 };
 use crate::device::Device;
 use crate::ffi::ArrowArray;
@@ -40,7 +40,7 @@ impl Nodes<'_> {
     /// # Safety
     ///
     /// The requirements of [`super::import_array`] apply.
-    pub unsafe fn import(&self, array: &ArrowArray, data_type: &DataType) -> Result<Array> {
+    pub unsafe fn import(&self, array: &ArrowArray, data_type: &DataType) -> Result<DeviceArray> {
         well_formed(data_type).or_else(|problem| bad("", problem))?;
         if array.is_released() {
             return bad("", "released");
@@ -65,10 +65,10 @@ impl Nodes<'_> {
             parts.dictionary = self.dictionary(array, data_type)?;
             self.buffers(array, end, &mut parts)?;
         }
-        Array::try_new(parts)
+        DeviceArray::try_new(parts)
     }
 
-    unsafe fn children(&self, array: &ArrowArray, data_type: &DataType) -> Result<Vec<Array>> {
+    unsafe fn children(&self, array: &ArrowArray, data_type: &DataType) -> Result<Vec<DeviceArray>> {
         let types = children(data_type);
         if array.n_children != types.len() as i64 {
             let problem = format!("{}, but {data_type} has {}", array.n_children, types.len());
@@ -91,7 +91,7 @@ impl Nodes<'_> {
         Ok(found)
     }
 
-    unsafe fn dictionary(&self, array: &ArrowArray, data_type: &DataType) -> Result<Option<Array>> {
+    unsafe fn dictionary(&self, array: &ArrowArray, data_type: &DataType) -> Result<Option<DeviceArray>> {
         // SAFETY: the caller promised null or an array.
         match (data_type, unsafe { array.dictionary.as_ref() }) {
             (DataType::Dictionary(_, values), Some(dictionary)) => {

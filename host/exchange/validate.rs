@@ -6,7 +6,7 @@
 //! validated here, once, before it goes on to a consumer that believes it.
 
 use super::arrow::read_through;
-use crate::array::{Array, DeviceBatch};
+use crate::array::{DeviceArray, DeviceBatch};
 use crate::{Error, Result, Stream};
 
 /// Validates an array in host memory in full. Checks that offsets are in order and in range, views are inside
@@ -21,13 +21,13 @@ use crate::{Error, Result, Stream};
 ///
 /// Waits for the array's event. Returns [`Error::Unsupported`] if the array is not in host memory: see
 /// [`validate_on`].
-pub fn validate(array: &Array) -> Result<()> {
+pub fn validate(array: &DeviceArray) -> Result<()> {
     read_through("validate", array)
 }
 
 /// Validates an array on any device; otherwise like [`validate`]. An array that the host cannot read is
 /// downloaded in full on `stream`, and the copy is validated. Synchronises.
-pub fn validate_on(array: &Array, stream: &Stream) -> Result<()> {
+pub fn validate_on(array: &DeviceArray, stream: &Stream) -> Result<()> {
     match array.place().device_type.host_accessible() {
         true => validate(array),
         false => validate(&stream.download(array)?),
@@ -38,7 +38,7 @@ pub fn validate_on(array: &Array, stream: &Stream) -> Result<()> {
 /// column under a field that is not nullable must have no nulls. Synchronises, once, if the batch is not in
 /// host memory.
 pub fn validate_batch(batch: &DeviceBatch, stream: &Stream) -> Result<()> {
-    let readable = |column: &Array| column.place().device_type.host_accessible();
+    let readable = |column: &DeviceArray| column.place().device_type.host_accessible();
     let copy = match batch.columns().iter().all(readable) {
         true => None,
         false => Some(stream.download(batch)?),

@@ -5,7 +5,7 @@ use bowstring_kernels::bitmap::{COMBINE, Combine};
 use bowstring_kernels::memory::{In, Out};
 
 use crate::Result;
-use crate::array::{Array, Bitmap, Buffer, Parts};
+use crate::array::{Bitmap, Buffer, DeviceArray, Parts};
 use crate::pass::{BitPointer, Pass, Region, bits, bytes, input, is_aligned};
 
 /// Indices into `COMBINE`'s entries.
@@ -67,7 +67,7 @@ pub(crate) fn aligned(pass: &mut Pass, buffer: &Buffer, alignment: usize) -> Res
 /// Returns an array's validity from its first row on, without a bit offset: C structs want that beside
 /// buffers that begin with the first row. Shares the bitmap if the first row's bit is the first of a byte,
 /// else copies it.
-pub(crate) fn validity_from_start(pass: &mut Pass, array: &Array) -> Result<Option<Bitmap>> {
+pub(crate) fn validity_from_start(pass: &mut Pass, array: &DeviceArray) -> Result<Option<Bitmap>> {
     let Some(validity) = array.validity() else { return Ok(None) };
     if validity.offset.is_multiple_of(8) {
         let buffer = validity.buffer.slice(validity.offset / 8, None);
@@ -82,7 +82,7 @@ pub(crate) fn validity_from_start(pass: &mut Pass, array: &Array) -> Result<Opti
 pub(crate) fn nulls_or(
     pass: &mut Pass,
     written: Option<&Region>,
-    values: &Array,
+    values: &DeviceArray,
     parts: Parts,
 ) -> Result<Parts> {
     let Some(written) = written else { return nulls_of(pass, values, parts) };
@@ -91,7 +91,7 @@ pub(crate) fn nulls_or(
 }
 
 /// Gives the parts the validity of the values.
-pub(crate) fn nulls_of(pass: &mut Pass, values: &Array, parts: Parts) -> Result<Parts> {
+pub(crate) fn nulls_of(pass: &mut Pass, values: &DeviceArray, parts: Parts) -> Result<Parts> {
     let validity = validity_from_start(pass, values)?;
     Ok(Parts { validity, null_count: values.known_null_count(), ..parts })
 }

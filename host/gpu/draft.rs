@@ -7,20 +7,20 @@
 use super::indices::Outside;
 use super::parts::part_of;
 use crate::Result;
-use crate::array::{Array, Parts};
+use crate::array::{DeviceArray, Parts};
 use crate::pass::Pass;
 
 /// Rows of an array, by their indices.
 #[derive(Clone)]
 pub(crate) struct Pick {
-    pub array: Array,
-    pub indices: Array,
+    pub array: DeviceArray,
+    pub indices: DeviceArray,
     pub outside: Outside,
 }
 
 /// An array that a pass builds.
 pub(crate) enum Draft {
-    Whole(Array),
+    Whole(DeviceArray),
     /// It consists of these rows.
     Lacking(Pick),
     /// Another pass has begun to make it.
@@ -34,7 +34,7 @@ impl Draft {
     pub fn nested(mut parts: Parts, children: Vec<Draft>) -> Result<Draft> {
         if children.iter().all(|child| matches!(child, Draft::Whole(_))) {
             parts.children = children.into_iter().filter_map(Draft::whole).collect();
-            return Array::try_new(parts).map(Draft::Whole);
+            return DeviceArray::try_new(parts).map(Draft::Whole);
         }
         Ok(Draft::Nested(Box::new(parts), children))
     }
@@ -44,7 +44,7 @@ impl Draft {
         if let Draft::Whole(array) = self { part_of(pass, array).map(Draft::Whole) } else { Ok(self) }
     }
 
-    fn whole(self) -> Option<Array> {
+    fn whole(self) -> Option<DeviceArray> {
         if let Draft::Whole(array) = self { Some(array) } else { None }
     }
 
@@ -62,15 +62,15 @@ impl Draft {
     pub fn finish(
         self,
         pass: &mut Pass,
-        lacking: &mut impl Iterator<Item = Array>,
-        begun: &mut impl Iterator<Item = Array>,
-    ) -> Result<Array> {
+        lacking: &mut impl Iterator<Item = DeviceArray>,
+        begun: &mut impl Iterator<Item = DeviceArray>,
+    ) -> Result<DeviceArray> {
         let made = match self {
             Draft::Whole(array) => return Ok(array),
             Draft::Nested(mut parts, children) => {
                 let children = children.into_iter().map(|child| child.finish(pass, lacking, begun));
                 parts.children = children.collect::<Result<_>>()?;
-                return Array::try_new(*parts);
+                return DeviceArray::try_new(*parts);
             }
             Draft::Lacking(_) => lacking.next(),
             Draft::Begun => begun.next(),

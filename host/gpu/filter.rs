@@ -13,7 +13,7 @@ use super::rows::{Children, children_of, fixed_width, has_ranges, rows_of};
 use super::structure::Marked;
 use super::structure::runs::KeptRuns;
 use super::take::finished;
-use crate::array::{Array, Bitmap, Buffer, Slot};
+use crate::array::{Bitmap, Buffer, DeviceArray, Slot};
 use crate::pass::{
     Counter, Granted, Looks, Pass, Pending, Region, Request, Requests, Seen, Table, Words, bits,
 };
@@ -21,14 +21,18 @@ use crate::{Result, Stream};
 
 /// The kept rows of some columns.
 pub(crate) struct Filtered {
-    pub columns: Vec<Array>,
+    pub columns: Vec<DeviceArray>,
     /// The length of each column.
     pub rows: usize,
 }
 
 /// Filters arrays as long as the mask. Reads the counts once; nested types may read more, see
 /// [`Child`](super::ranges::Child).
-pub(crate) fn filter(columns: &[&Array], mask: Source<'_>, stream: &Stream) -> Result<Pending<Filtered>> {
+pub(crate) fn filter(
+    columns: &[&DeviceArray],
+    mask: Source<'_>,
+    stream: &Stream,
+) -> Result<Pending<Filtered>> {
     if mask.rows() == 0 {
         let columns = columns.iter().copied().cloned().collect();
         return Ok(Pending::known(Ok(Filtered { columns, rows: 0 })));
@@ -57,7 +61,7 @@ pub(crate) fn filter_by(
     mut pass: Pass,
     mask: &Mask,
     rows: usize,
-    columns: &[&Array],
+    columns: &[&DeviceArray],
 ) -> Result<Pending<Filtered>> {
     let mut started = Plan::new(&mut pass, mask.rows, columns)?.start(&mut pass)?;
     let mut looks = Looks::default();
@@ -81,7 +85,7 @@ struct Plan {
 
 /// The part of an array that is filtered before the row count is known.
 struct Column {
-    array: Array,
+    array: DeviceArray,
     /// The index of its validity in `Plan::bitmaps`.
     validity: Option<usize>,
     contents: Contents,
@@ -113,13 +117,13 @@ struct Runs {
 }
 
 impl Plan {
-    fn new(pass: &mut Pass, rows: usize, columns: &[&Array]) -> Result<Plan> {
+    fn new(pass: &mut Pass, rows: usize, columns: &[&DeviceArray]) -> Result<Plan> {
         columns.iter().try_for_each(|column| pass.input(column))?;
         Plan::of(pass, rows, columns)
     }
 
     /// Makes a plan for columns that the pass already reads or writes.
-    fn of(pass: &mut Pass, rows: usize, columns: &[&Array]) -> Result<Plan> {
+    fn of(pass: &mut Pass, rows: usize, columns: &[&DeviceArray]) -> Result<Plan> {
         let mut plan = Plan {
             rows,
             requests: Requests::default(),
@@ -132,7 +136,7 @@ impl Plan {
         Ok(plan)
     }
 
-    fn column(&mut self, pass: &mut Pass, array: &Array) -> Result<Column> {
+    fn column(&mut self, pass: &mut Pass, array: &DeviceArray) -> Result<Column> {
         let children = match children_of(array.data_type()) {
             Children::Along => (0..array.children().len())
                 .map(|i| self.column(pass, &array.child_rows(i)?))
@@ -159,7 +163,7 @@ impl Plan {
         Ok(Column { array: array.clone(), validity, contents, children })
     }
 
-    fn buffers(&mut self, pass: &Pass, array: &Array) -> Result<Contents> {
+    fn buffers(&mut self, pass: &Pass, array: &DeviceArray) -> Result<Contents> {
         let first = self.values.len();
         for (slot, buffer) in array.layout().slots().zip(array.buffers()) {
             match (slot, fixed_width(slot)) {

@@ -8,7 +8,7 @@ use bowstring_kernels::memory::{In, Out};
 
 use super::bitmap::aligned;
 use super::rows::rows_of;
-use crate::array::Array;
+use crate::array::DeviceArray;
 use crate::device::{Gpu, fetch};
 use crate::pass::{BitPointer, Counter, Granted, Pass, Requests, validity};
 use crate::{Error, Result};
@@ -43,7 +43,7 @@ impl Outside {
 /// Indices into an array of `rows` rows.
 #[derive(Clone)]
 pub(crate) struct Indices {
-    pub array: Array,
+    pub array: DeviceArray,
     /// The bytes of one index.
     width: usize,
     /// The length of the array that rows are taken from.
@@ -70,7 +70,12 @@ pub(crate) struct IndexArguments {
 
 impl Indices {
     /// Requests a counter for the first index that is out of bounds for `rows` rows.
-    pub fn new(requests: &mut Requests, array: &Array, rows: usize, outside: Outside) -> Result<Indices> {
+    pub fn new(
+        requests: &mut Requests,
+        array: &DeviceArray,
+        rows: usize,
+        outside: Outside,
+    ) -> Result<Indices> {
         let (width, greatest) = index_width(array.data_type())?;
         let limit = (rows as u64).min(greatest.saturating_add(1));
         Ok(Indices { array: array.clone(), width, rows, outside, limit, fault: requests.first_row() })

@@ -10,13 +10,13 @@ use bowstring_kernels::memory::Out;
 use bowstring_kernels::target::{Args, Entry};
 
 use super::bitmap::nulls_of;
-use crate::array::{Array, Bitmap, Parts, layout};
+use crate::array::{Bitmap, DeviceArray, Parts, layout};
 use crate::pass::{Counter, Granted, Pass, Region, Request, Requests, bits, validity};
 use crate::{Error, Result, Stream};
 
 /// An array, its target type, and the function that maps each value.
 pub(crate) struct Column<'a> {
-    pub values: &'a Array,
+    pub values: &'a DeviceArray,
     pub to: &'a DataType,
     /// `None` if every value becomes zero.
     pub call: Option<FunctionCall>,
@@ -73,7 +73,7 @@ pub(crate) fn map(
     columns: &[Column<'_>],
     safe: bool,
     stream: &Stream,
-) -> Result<Vec<Array>> {
+) -> Result<Vec<DeviceArray>> {
     if columns.is_empty() {
         return Ok(vec![]);
     }
@@ -101,7 +101,7 @@ pub(crate) fn map(
     Ok(mapped)
 }
 
-fn map_one(pass: &mut Pass, granted: &Granted, planned: &Planned<'_>) -> Result<Array> {
+fn map_one(pass: &mut Pass, granted: &Granted, planned: &Planned<'_>) -> Result<DeviceArray> {
     let Column { values, to, call } = planned.column;
     let (Some(call), Some(out)) = (call, planned.out) else { return zeros(pass, planned.column) };
     let len = values.len();
@@ -144,17 +144,17 @@ fn map_one(pass: &mut Pass, granted: &Granted, planned: &Planned<'_>) -> Result<
         None => nulls_of(pass, values, parts)?,
     };
     parts.buffers = vec![out.buffer()];
-    Array::try_new(parts)
+    DeviceArray::try_new(parts)
 }
 
 /// Makes as many zeros as the column has values, with the column's nulls.
-fn zeros(pass: &mut Pass, &Column { values, to, .. }: &Column<'_>) -> Result<Array> {
+fn zeros(pass: &mut Pass, &Column { values, to, .. }: &Column<'_>) -> Result<DeviceArray> {
     let slot = layout(to).slots().next().ok_or_else(|| pass.unsupported(to))?;
     let zeros = pass.zeroed_rows(slot, values.len())?;
     let parts = pass.parts(to.clone(), values.len());
     let mut parts = nulls_of(pass, values, parts)?;
     parts.buffers = vec![zeros.buffer()];
-    Array::try_new(parts)
+    DeviceArray::try_new(parts)
 }
 
 /// Launches a function's kernel in a pass.

@@ -5,7 +5,7 @@ use bowstring_kernels::selection::{OFFSETS, Offsets, SELECT, Select, Sizes, size
 
 use super::program::Loaded;
 use crate::Result;
-use crate::array::{Array, Bitmap};
+use crate::array::{Bitmap, DeviceArray};
 use crate::pass::{BitPointer, Counter, Granted, Pass, Region, Request, Requests, bits, validity};
 
 /// The rows that a mask of booleans keeps, on the device.
@@ -29,7 +29,7 @@ enum Words {
 /// The source of a mask.
 #[derive(Clone, Copy)]
 pub(crate) enum Source<'a> {
-    Array(&'a Array),
+    Array(&'a DeviceArray),
     Program(&'a Loaded),
 }
 

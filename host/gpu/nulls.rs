@@ -6,13 +6,16 @@ use bowstring_kernels::bitmap::{NULL_COUNT, NullCount, NullCountRow, null_count_
 use super::bitmap::not;
 use super::parts::part_of;
 use super::structure::counted;
-use crate::array::{Array, Bitmap, Buffer};
+use crate::array::{Bitmap, Buffer, DeviceArray};
 use crate::pass::{BitPointer, Granted, Pass, Pending, Requests, Table, bits};
 use crate::{Result, Stream};
 
 /// Counts the nulls of each array by its bitmap, in one launch. Synchronises once, when the counts are waited
 /// for.
-pub(crate) fn null_counts(arrays: &[(&Array, &Bitmap)], stream: &Stream) -> Result<Pending<Vec<usize>>> {
+pub(crate) fn null_counts(
+    arrays: &[(&DeviceArray, &Bitmap)],
+    stream: &Stream,
+) -> Result<Pending<Vec<usize>>> {
     if arrays.iter().all(|(values, _)| values.is_empty()) {
         return Ok(Pending::known(Ok(vec![0; arrays.len()])));
     }
@@ -27,7 +30,7 @@ pub(crate) fn null_counts(arrays: &[(&Array, &Bitmap)], stream: &Stream) -> Resu
 }
 
 /// Adds inputs to a pass and returns their bitmaps as kernels take them, each with its length.
-fn entered(pass: &mut Pass, arrays: &[(&Array, &Bitmap)]) -> Result<Vec<(BitPointer, usize)>> {
+fn entered(pass: &mut Pass, arrays: &[(&DeviceArray, &Bitmap)]) -> Result<Vec<(BitPointer, usize)>> {
     arrays
         .iter()
         .map(|(values, validity)| pass.input(values).map(|()| (bits(validity), values.len())))
@@ -55,10 +58,10 @@ fn unset(pass: &mut Pass, bitmaps: &[(BitPointer, usize)]) -> Result<Granted> {
 /// Returns the arrays with a check of their null counts, each by its bitmap. An error of `check` surfaces at
 /// the first wait for any of them. Does not synchronise.
 pub(crate) fn with_null_counts_checked(
-    arrays: &[&Array],
+    arrays: &[&DeviceArray],
     check: impl FnOnce(&[u64]) -> Result<()> + Send + 'static,
     stream: &Stream,
-) -> Result<Vec<Array>> {
+) -> Result<Vec<DeviceArray>> {
     let bitmaps = arrays.iter().filter_map(|array| Some((*array, array.validity()?)));
     let mut pass = Pass::begin("cast", stream)?;
     let bitmaps = entered(&mut pass, &bitmaps.collect::<Vec<_>>())?;
@@ -83,7 +86,7 @@ pub(super) fn report_unset(
 
 /// Returns which rows are null by a bitmap, as a Boolean array. It waits for everything that `values` waits
 /// for.
-pub(crate) fn is_null(values: &Array, validity: &Bitmap, stream: &Stream) -> Result<Array> {
+pub(crate) fn is_null(values: &DeviceArray, validity: &Bitmap, stream: &Stream) -> Result<DeviceArray> {
     let mut pass = Pass::begin("is_null", stream)?;
     pass.input(values)?;
     let target = pass.zeroed(values.len().div_ceil(8))?;
@@ -92,7 +95,12 @@ pub(crate) fn is_null(values: &Array, validity: &Bitmap, stream: &Stream) -> Res
 }
 
 /// Returns a Boolean array with the same value in every row.
-pub(crate) fn filled(operation: &'static str, value: bool, len: usize, stream: &Stream) -> Result<Array> {
+pub(crate) fn filled(
+    operation: &'static str,
+    value: bool,
+    len: usize,
+    stream: &Stream,
+) -> Result<DeviceArray> {
     let mut pass = Pass::begin(operation, stream)?;
     let target = pass.output(len.div_ceil(8))?;
     pass.fill(&target, if value { 0xff } else { 0 })?;
@@ -100,21 +108,26 @@ pub(crate) fn filled(operation: &'static str, value: bool, len: usize, stream: &
 }
 
 /// Returns the numbers of the array's rows, from 0 on, null wherever `valid` is unset.
-pub(crate) fn numbers(operation: &'static str, of: &Array, valid: Bitmap, stream: &Stream) -> Result<Array> {
+pub(crate) fn numbers(
+    operation: &'static str,
+    of: &DeviceArray,
+    valid: Bitmap,
+    stream: &Stream,
+) -> Result<DeviceArray> {
     let mut pass = Pass::begin(operation, stream)?;
     pass.input(of)?;
     let mut parts = pass.parts(DataType::UInt64, of.len());
     parts.buffers = vec![counted(&mut pass, of.len())?.buffer()];
     (parts.validity, parts.null_count) = (Some(valid), None);
-    let array = Array::try_new(parts)?;
+    let array = DeviceArray::try_new(parts)?;
     pass.finish()?;
     Ok(array)
 }
 
-fn booleans(pass: Pass, len: usize, bits: Buffer) -> Result<Array> {
+fn booleans(pass: Pass, len: usize, bits: Buffer) -> Result<DeviceArray> {
     let mut parts = pass.parts(DataType::Boolean, len);
     parts.buffers = vec![bits];
-    let array = Array::try_new(parts)?;
+    let array = DeviceArray::try_new(parts)?;
     pass.finish()?;
     Ok(array)
 }

@@ -3,31 +3,31 @@
 
 use arrow_schema::{DataType, UnionMode};
 
-use crate::array::{Array, Bitmap, Buffer, children, layout};
+use crate::array::{Bitmap, Buffer, DeviceArray, children, layout};
 use crate::pass::Pass;
 use crate::{Error, Result};
 
 /// Returns an array of another pass as a part of what this pass makes; the pass must have it as an input. One
 /// event then covers the whole.
-pub(crate) fn part_of(pass: &Pass, array: Array) -> Result<Array> {
+pub(crate) fn part_of(pass: &Pass, array: DeviceArray) -> Result<DeviceArray> {
     let mut parts = array.into_parts();
     parts.ready = Some(pass.ready());
     parts.children = parts.children.into_iter().map(|child| part_of(pass, child)).collect::<Result<_>>()?;
     parts.dictionary = parts.dictionary.map(|values| part_of(pass, values)).transpose()?;
-    Array::try_new(parts)
+    DeviceArray::try_new(parts)
 }
 
 /// Returns an empty array like `array`. It has `array`'s type at every level, and none of its buffers.
-pub(crate) fn empty_like(pass: &Pass, array: &Array) -> Result<Array> {
+pub(crate) fn empty_like(pass: &Pass, array: &DeviceArray) -> Result<DeviceArray> {
     let mut parts = pass.parts(array.data_type().clone(), 0);
     parts.buffers = array.buffers().iter().map(|_| Buffer::empty()).collect();
     parts.children = array.children().iter().map(|child| empty_like(pass, child)).collect::<Result<_>>()?;
     parts.dictionary = array.dictionary().map(|values| empty_like(pass, values)).transpose()?;
-    Array::try_new(parts)
+    DeviceArray::try_new(parts)
 }
 
 /// Returns an empty array of a type. It holds no device memory.
-pub(crate) fn empty(pass: &Pass, data_type: &DataType) -> Result<Array> {
+pub(crate) fn empty(pass: &Pass, data_type: &DataType) -> Result<DeviceArray> {
     let mut parts = pass.parts(data_type.clone(), 0);
     parts.buffers = layout(data_type).slots().map(|_| Buffer::empty()).collect();
     let below = children(data_type).into_iter().map(|child| empty(pass, child));
@@ -35,11 +35,11 @@ pub(crate) fn empty(pass: &Pass, data_type: &DataType) -> Result<Array> {
     if let DataType::Dictionary(_, values) = data_type {
         parts.dictionary = Some(empty(pass, values)?);
     }
-    Array::try_new(parts)
+    DeviceArray::try_new(parts)
 }
 
 /// Finishes a pass that has nothing to do and returns an empty array of a type.
-pub(crate) fn none(pass: Pass, data_type: &DataType) -> Result<Array> {
+pub(crate) fn none(pass: Pass, data_type: &DataType) -> Result<DeviceArray> {
     let none = empty(&pass, data_type)?;
     pass.finish()?;
     Ok(none)
@@ -50,9 +50,9 @@ pub(crate) fn none(pass: Pass, data_type: &DataType) -> Result<Array> {
 pub(crate) fn nulls(
     pass: &mut Pass,
     data_type: &DataType,
-    like: Option<&Array>,
+    like: Option<&DeviceArray>,
     len: usize,
-) -> Result<Option<Array>> {
+) -> Result<Option<DeviceArray>> {
     if len == 0 {
         return like.map_or_else(|| empty(pass, data_type), |like| empty_like(pass, like)).map(Some);
     }
@@ -99,15 +99,15 @@ pub(crate) fn nulls(
         (DataType::Dictionary(_, values), None) => Some(empty(pass, values)?),
         _ => None,
     };
-    Array::try_new(parts).map(Some)
+    DeviceArray::try_new(parts).map(Some)
 }
 
 /// Returns the ends of a single run of `rows` rows.
-fn one_end(pass: &mut Pass, ends: &DataType, rows: usize) -> Result<Array> {
+fn one_end(pass: &mut Pass, ends: &DataType, rows: usize) -> Result<DeviceArray> {
     check_end(pass.operation(), rows, ends)?;
     let mut parts = pass.parts(ends.clone(), 1);
     parts.buffers = vec![pass.upload(&[rows as u64])?.buffer()];
-    Array::try_new(parts)
+    DeviceArray::try_new(parts)
 }
 
 /// Checks that run ends of a type can hold a number of rows.

@@ -22,7 +22,7 @@ use bowstring_kernels::program::{ColumnRow, FEW, OutputRow, PROGRAM, Program, pa
 use bowstring_kernels::target::find;
 
 use super::map::{self, map};
-use crate::array::{Array, Bitmap};
+use crate::array::{Bitmap, DeviceArray};
 use crate::device::{Gpu, Reserved};
 use crate::expr::Fold;
 use crate::expr::plan::{Op, Plan};
@@ -38,7 +38,7 @@ use terms::taken;
 /// A program over columns of `rows` rows, at least one.
 pub(crate) struct Loaded {
     plan: Plan,
-    columns: Vec<Array>,
+    columns: Vec<DeviceArray>,
     code: Code,
     pub rows: usize,
     gpu: Arc<Gpu>,
@@ -51,7 +51,7 @@ impl Loaded {
     /// and become columns.
     fn new(
         plan: &Plan,
-        columns: &[Array],
+        columns: &[DeviceArray],
         rows: usize,
         ends: impl Fn(&Plan) -> Vec<End>,
         stream: &Stream,
@@ -59,7 +59,7 @@ impl Loaded {
         let host = stream.device().host_pool();
         let of_plan = host.reserve(plan.bytes())?;
         let mut plan = plan.only(&plan.roots);
-        let mut used: Vec<Array> = vec![];
+        let mut used: Vec<DeviceArray> = vec![];
         for node in &mut plan.nodes {
             if let Op::Column(index) | Op::Checked(index) = &mut node.op {
                 used.push(aligned(&columns[*index], stream)?);
@@ -114,7 +114,7 @@ impl Loaded {
     }
 
     /// Builds the program of a selection: the plan has a single root, a truth.
-    pub fn selection(plan: &Plan, columns: &[Array], rows: usize, stream: &Stream) -> Result<Loaded> {
+    pub fn selection(plan: &Plan, columns: &[DeviceArray], rows: usize, stream: &Stream) -> Result<Loaded> {
         Loaded::new(plan, columns, rows, |plan| vec![End::Keep(plan.roots[0])], stream)
     }
 
@@ -138,7 +138,7 @@ impl Loaded {
 
     /// Builds the device table of columns.
     fn table(&self, pass: &mut Pass) -> Result<In<u64>> {
-        let row = |column: &Array| {
+        let row = |column: &DeviceArray| {
             let (valid, valid_offset) = match column.possible_nulls() {
                 Some(_) => validity(column),
                 None => (In::absent(), 0),
@@ -227,14 +227,14 @@ impl Loaded {
 }
 
 /// Returns the values of a column of numbers, from its first row on.
-fn values_of(column: &Array) -> In<u32> {
+fn values_of(column: &DeviceArray) -> In<u32> {
     let width = column.layout().slots().next().and_then(|slot| slot.bytes_for(1)).unwrap_or(1);
     crate::pass::input(&column.buffers()[0].slice(column.offset() * width, Some(column.len() * width)))
 }
 
 /// Returns the array with values aligned for whole loads, copied if necessary: foreign memory may start at
 /// any address.
-fn aligned(array: &Array, stream: &Stream) -> Result<Array> {
+fn aligned(array: &DeviceArray, stream: &Stream) -> Result<DeviceArray> {
     let number = crate::expr::plan::number_of(array.data_type());
     let Some(number) = number.filter(|number| *number != Number::Bit) else { return Ok(array.clone()) };
     if is_aligned(&array.buffers()[0], number.width()) || array.is_empty() {
@@ -247,11 +247,16 @@ fn aligned(array: &Array, stream: &Stream) -> Result<Array> {
     let moved = moved.ok_or_else(|| Error::invalid("expression", "no array"))?;
     let (mut parts, from) = (moved.into_parts(), array.clone().into_parts());
     (parts.validity, parts.null_count) = (from.validity, from.null_count);
-    Array::try_new(parts)
+    DeviceArray::try_new(parts)
 }
 
 /// Evaluates the roots of a plan to arrays.
-pub(crate) fn evaluate(plan: &Plan, columns: &[Array], rows: usize, stream: &Stream) -> Result<Vec<Array>> {
+pub(crate) fn evaluate(
+    plan: &Plan,
+    columns: &[DeviceArray],
+    rows: usize,
+    stream: &Stream,
+) -> Result<Vec<DeviceArray>> {
     evaluate_where(plan, false, columns, rows, stream)
 }
 
@@ -260,16 +265,16 @@ pub(crate) fn evaluate(plan: &Plan, columns: &[Array], rows: usize, stream: &Str
 fn evaluate_where(
     plan: &Plan,
     conditional: bool,
-    columns: &[Array],
+    columns: &[DeviceArray],
     rows: usize,
     stream: &Stream,
-) -> Result<Vec<Array>> {
+) -> Result<Vec<DeviceArray>> {
     if rows == 0 {
         let mut pass = Pass::begin("expression", stream)?;
         let none = plan.roots[usize::from(conditional)..].iter().map(|root| {
             let mut parts = pass.parts(plan.nodes[*root].data_type.clone(), 0);
             parts.buffers = vec![pass.rows(0, 1)?.buffer()];
-            Array::try_new(parts)
+            DeviceArray::try_new(parts)
         });
         let none = none.collect::<Result<Vec<_>>>()?;
         pass.finish()?;
@@ -326,7 +331,7 @@ fn evaluate_where(
             parts.validity = Some(Bitmap { buffer: granted[*valid].buffer(), offset: 0 });
             parts.null_count = None;
         }
-        Array::try_new(parts)
+        DeviceArray::try_new(parts)
     });
     let built = built.collect::<Result<Vec<_>>>()?;
     pass.finish()?;
@@ -359,7 +364,7 @@ pub(crate) fn aggregate(
     plan: &Plan,
     conditional: bool,
     kinds: &[Fold],
-    columns: &[Array],
+    columns: &[DeviceArray],
     rows: usize,
     stream: &Stream,
 ) -> Result<Pending<Vec<u64>>> {

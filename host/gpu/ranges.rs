@@ -20,7 +20,7 @@ use super::mask::Mask;
 use super::rows::{has_ranges, offsets_of, rows_of};
 use super::scan::{scan_sums, tiles};
 use crate::Result;
-use crate::array::{Array, Slot};
+use crate::array::{DeviceArray, Slot};
 use crate::pass::{Counter, Granted, Pass, Reach, Region, Request, Requests, validity};
 
 /// The ranges of some rows, one for each row.
@@ -42,7 +42,7 @@ pub(crate) struct RangeSet {
 
 /// An array whose rows are ranges.
 pub(crate) struct Node {
-    pub array: Array,
+    pub array: DeviceArray,
     /// The ranges of the array's rows.
     pub ranges: RangeSet,
     /// The child that the ranges point into. `None` if they point into bytes.
@@ -51,7 +51,7 @@ pub(crate) struct Node {
 
 /// An array from which the ranges of a set above are copied.
 pub(crate) struct Child {
-    pub array: Array,
+    pub array: DeviceArray,
     /// Rows of the array in one element of the set above: more than 1 inside fixed-size lists.
     pub scale: u64,
     /// The array's own ranges, if its rows are ranges.
@@ -85,24 +85,24 @@ pub(crate) struct Planner<'a> {
 
 impl Planner<'_> {
     /// Plans the rows of an array that a filter keeps.
-    pub fn kept(&mut self, array: &Array) -> Result<Node> {
+    pub fn kept(&mut self, array: &DeviceArray) -> Result<Node> {
         // The sums start at zero because a filter's kernel adds to them piece by piece.
         self.node(array, offset_width(array), Requests::zeros)
     }
 
     /// Plans the rows of an array at some indices.
-    pub fn taken(&mut self, array: &Array) -> Result<Node> {
+    pub fn taken(&mut self, array: &DeviceArray) -> Result<Node> {
         self.node(array, offset_width(array), Requests::scratch)
     }
 
     /// Plans the rows of list views, as lists with offsets of `width` bytes.
-    pub fn viewed(&mut self, array: &Array, width: usize) -> Result<Node> {
+    pub fn viewed(&mut self, array: &DeviceArray, width: usize) -> Result<Node> {
         self.node(array, width, Requests::scratch)
     }
 
     fn node(
         &mut self,
-        array: &Array,
+        array: &DeviceArray,
         width: usize,
         sums: fn(&mut Requests, usize) -> Request,
     ) -> Result<Node> {
@@ -123,7 +123,7 @@ impl Planner<'_> {
         Ok(Node { array: array.clone(), ranges, child })
     }
 
-    fn child(&mut self, scale: u64, array: &Array) -> Result<Child> {
+    fn child(&mut self, scale: u64, array: &DeviceArray) -> Result<Child> {
         let mut child = Child { array: array.clone(), scale, node: None, children: vec![], apart: false };
         match array.data_type() {
             DataType::RunEndEncoded(..) => child.apart = true,
@@ -308,7 +308,7 @@ struct Edges {
 }
 
 impl Edges {
-    fn of(pass: &mut Pass, array: &Array) -> Result<Edges> {
+    fn of(pass: &mut Pass, array: &DeviceArray) -> Result<Edges> {
         let Some(Slot::Offsets(width)) = array.layout().slots().next() else {
             return Ok(Edges { width: 0, offsets: In::absent(), reach: Reach::elements(array.len()) });
         };
@@ -326,7 +326,7 @@ impl Edges {
 }
 
 /// Returns the bytes of an offset, or 8 for an array without offsets.
-fn offset_width(array: &Array) -> usize {
+fn offset_width(array: &DeviceArray) -> usize {
     match array.layout().slots().next() {
         Some(Slot::Offsets(width) | Slot::Fixed(width)) => width,
         _ => 8,

@@ -15,7 +15,7 @@ use super::parts::empty_like;
 use super::ranges::{Child, Node, RangeSet};
 use super::rows::{fixed_width, offsets_of, rows_of};
 use super::structure::written;
-use crate::array::{Array, Bitmap, Buffer, Parts, Slot};
+use crate::array::{Bitmap, Buffer, DeviceArray, Parts, Slot};
 use crate::pass::{Granted, Pass, Region, bits, bytes};
 use crate::{Error, Result};
 
@@ -134,7 +134,7 @@ impl RangeSet {
         pass: &mut Pass,
         Found { granted, words }: Found<'a>,
         rows: usize,
-        array: &Array,
+        array: &DeviceArray,
     ) -> Result<Placed<'a>> {
         let (total, fault) = (self.total.of(words), self.fault.of(words));
         if fault != u64::MAX {
@@ -165,7 +165,7 @@ impl RangeSet {
 
 impl Placed<'_> {
     /// Returns the indices of all rows that the ranges cover; `scale` rows make one element.
-    fn numbers(&self, pass: &mut Pass, scale: u64, len: usize) -> Result<Array> {
+    fn numbers(&self, pass: &mut Pass, scale: u64, len: usize) -> Result<DeviceArray> {
         let out = pass.rows(len, 8)?;
         let args = Covered {
             to: self.to.input(),
@@ -225,7 +225,13 @@ impl Placed<'_> {
     }
 
     /// Copies the offsets of an array, rebased to the place where their targets go.
-    fn copy_offsets(&self, pass: &mut Pass, scale: u64, below: &Placed, array: &Array) -> Result<Region> {
+    fn copy_offsets(
+        &self,
+        pass: &mut Pass,
+        scale: u64,
+        below: &Placed,
+        array: &DeviceArray,
+    ) -> Result<Region> {
         let Some(Slot::Offsets(width)) = array.layout().slots().next() else {
             return Err(pass.unsupported(array.data_type()));
         };
@@ -252,7 +258,7 @@ impl Placed<'_> {
     }
 }
 
-fn do_not_fit(pass: &Pass, elements: impl std::fmt::Display, array: &Array) -> Error {
+fn do_not_fit(pass: &Pass, elements: impl std::fmt::Display, array: &DeviceArray) -> Error {
     let problem = format!("{elements} elements do not fit the offsets of {}", array.data_type());
     Error::Invalid { operation: pass.operation(), problem }
 }

@@ -3,7 +3,7 @@
 
 use arrow_schema::{DataType, UnionMode};
 
-use crate::array::{Array, Buffer, Slot};
+use crate::array::{Buffer, DeviceArray, Slot};
 
 /// How an array's children are treated when its rows are moved.
 pub(crate) enum Children {
@@ -30,18 +30,18 @@ pub(crate) fn children_of(data_type: &DataType) -> Children {
 }
 
 /// Returns whether an array's rows are ranges of child elements.
-pub(crate) fn has_ranges(array: &Array) -> bool {
+pub(crate) fn has_ranges(array: &DeviceArray) -> bool {
     matches!(array.data_type(), DataType::FixedSizeList(..))
         || array.layout().slots().any(|slot| matches!(slot, Slot::Offsets(_)))
 }
 
 /// Returns the part of a fixed-width buffer that holds the array's rows.
-pub(crate) fn rows_of(array: &Array, buffer: &Buffer, width: usize) -> Buffer {
+pub(crate) fn rows_of(array: &DeviceArray, buffer: &Buffer, width: usize) -> Buffer {
     buffer.slice(array.offset() * width, Some(array.len() * width))
 }
 
 /// Returns the offsets of the array's rows. An empty array has none, so it must have a row.
-pub(crate) fn offsets_of(array: &Array, width: usize) -> Buffer {
+pub(crate) fn offsets_of(array: &DeviceArray, width: usize) -> Buffer {
     array.buffers()[0].slice(array.offset() * width, Some((array.len() + 1) * width))
 }
 

@@ -2,14 +2,14 @@
 
 use super::filter::filter_by;
 use super::mask::{Mask, Source, Unread};
-use crate::array::Array;
+use crate::array::DeviceArray;
 use crate::pass::{Pass, Pending, Requests, block_on};
 use crate::{Result, Stream};
 
 /// A mask whose kept rows are known.
 pub(crate) struct Selection {
     /// `None` for an empty mask. The array is kept because kernels may still read it; an expression has none.
-    mask: Option<(Mask, Option<Array>)>,
+    mask: Option<(Mask, Option<DeviceArray>)>,
     total: usize,
 }
 
@@ -41,7 +41,7 @@ impl Selection {
     }
 
     /// Filters arrays as long as the mask. Reads counts once if any of them has bitmaps or offsets.
-    pub fn filter(&self, columns: &[&Array], stream: &Stream) -> Result<Pending<Vec<Array>>> {
+    pub fn filter(&self, columns: &[&DeviceArray], stream: &Stream) -> Result<Pending<Vec<DeviceArray>>> {
         let Some((read, mask)) = &self.mask else {
             return Ok(Pending::known(Ok(columns.iter().copied().cloned().collect())));
         };

@@ -17,19 +17,19 @@ use super::parts::{empty_like, nulls};
 use super::structure::unions::{self, TakenUnion, no_null};
 use super::structure::{lists, runs};
 use super::take_tables::Plan;
-use crate::array::Array;
+use crate::array::DeviceArray;
 use crate::pass::{Pass, Pending, all, both};
 use crate::{Error, Result, Stream};
 
 /// Takes the rows at `indices` from columns of `rows` rows. If rows are ranges, it reads numbers once; for
 /// runs and unions it reads more, see [`structure`](super::structure). Otherwise the result is known at once.
 pub(crate) fn take(
-    columns: &[&Array],
+    columns: &[&DeviceArray],
     rows: usize,
-    indices: &Array,
+    indices: &DeviceArray,
     outside: Outside,
     stream: &Stream,
-) -> Result<Pending<Vec<Array>>> {
+) -> Result<Pending<Vec<DeviceArray>>> {
     let mut pass = Pass::begin("take", stream)?;
     pass.input(indices)?;
     for column in columns {
@@ -50,10 +50,10 @@ pub(crate) fn take(
     }
     let taken = plan.launch(&mut pass)?;
     let in_parts = |pick| Pending::begin(stream, in_parts(pick, stream.clone()));
-    let begun: Vec<Pending<Array>> = taken.apart().into_iter().map(in_parts).collect();
+    let begun: Vec<Pending<DeviceArray>> = taken.apart().into_iter().map(in_parts).collect();
     let gpu = pass.gpu().clone();
     let counters = taken.granted.counters().clone();
-    let without_rows: Vec<Array> =
+    let without_rows: Vec<DeviceArray> =
         if rows == 0 { columns.iter().copied().cloned().collect() } else { vec![] };
     Ok(Pending::begin(stream, async move {
         let own = async {
@@ -68,7 +68,7 @@ pub(crate) fn take(
                 pass.report(&counters, move |words| indices.check(&gpu, words))?;
             }
             let len = taken.indices.len();
-            let of_nulls = |column: &Array| {
+            let of_nulls = |column: &DeviceArray| {
                 let nulls = nulls(&mut pass, column.data_type(), Some(column), len)?;
                 nulls.map(Draft::Whole).ok_or_else(no_null)
             };
@@ -88,37 +88,42 @@ pub(crate) fn take(
 
 /// Takes rows of one array, as [`take`] does.
 pub(crate) fn take_one(
-    array: &Array,
-    indices: &Array,
+    array: &DeviceArray,
+    indices: &DeviceArray,
     outside: Outside,
     stream: &Stream,
-) -> Result<Pending<Array>> {
+) -> Result<Pending<DeviceArray>> {
     let taken = take(&[array], array.len(), indices, outside, stream)?;
     Ok(taken.map(|taken| taken.into_iter().next().ok_or_else(|| Error::invalid("take", "no array"))))
 }
 
-fn pick(rows: &Pick, stream: &Stream) -> Result<Pending<Array>> {
+fn pick(rows: &Pick, stream: &Stream) -> Result<Pending<DeviceArray>> {
     take_one(&rows.array, &rows.indices, rows.outside, stream)
 }
 
 /// Takes the rows that drafts lack, and finishes the arrays.
-pub(crate) async fn finished(pass: &mut Pass, drafts: Vec<Draft>) -> Result<Vec<Array>> {
+pub(crate) async fn finished(pass: &mut Pass, drafts: Vec<Draft>) -> Result<Vec<DeviceArray>> {
     let lacking = all(begin(&drafts, pass.stream())?).await?;
     finish(pass, drafts, lacking, vec![])
 }
 
-fn begin(drafts: &[Draft], stream: &Stream) -> Result<Vec<Pending<Array>>> {
+fn begin(drafts: &[Draft], stream: &Stream) -> Result<Vec<Pending<DeviceArray>>> {
     drafts.iter().flat_map(Draft::lacking).map(|rows| pick(&rows, stream)).collect()
 }
 
-fn finish(pass: &mut Pass, drafts: Vec<Draft>, lacking: Vec<Array>, begun: Vec<Array>) -> Result<Vec<Array>> {
+fn finish(
+    pass: &mut Pass,
+    drafts: Vec<Draft>,
+    lacking: Vec<DeviceArray>,
+    begun: Vec<DeviceArray>,
+) -> Result<Vec<DeviceArray>> {
     let (mut lacking, mut begun) = (lacking.into_iter(), begun.into_iter());
     drafts.into_iter().map(|draft| draft.finish(pass, &mut lacking, &mut begun)).collect()
 }
 
 /// Takes rows of an array of a type whose parts are taken by indices of their own. Needs at least one row and
 /// one index.
-async fn in_parts(rows: Pick, stream: Stream) -> Result<Array> {
+async fn in_parts(rows: Pick, stream: Stream) -> Result<DeviceArray> {
     let Pick { array, indices, outside } = &rows;
     match array.data_type() {
         DataType::RunEndEncoded(..) => {

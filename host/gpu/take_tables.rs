@@ -14,7 +14,7 @@ use super::ranges::{Node, Planner, Rows};
 use super::ranges_copy::Found;
 use super::rows::{Children, children_of, fixed_width, has_ranges, rows_of, unit};
 use crate::Result;
-use crate::array::{Array, Bitmap, Buffer, Parts, Slot};
+use crate::array::{Bitmap, Buffer, DeviceArray, Parts, Slot};
 use crate::pass::{Counter, Granted, Pass, Region, Request, Requests, Table, bits, input, validity};
 
 /// Everything that one set of indices takes.
@@ -49,7 +49,7 @@ struct Count(Option<TableKey>, usize);
 
 /// The part of an array that is taken before the totals are known.
 struct Column {
-    array: Array,
+    array: DeviceArray,
     validity: Validity,
     /// The counter of its nulls, if one is kept.
     nulls: Option<Count>,
@@ -74,7 +74,7 @@ enum Validity {
 }
 
 impl Plan {
-    pub fn new(indices: &Array, rows: usize, outside: Outside) -> Result<Plan> {
+    pub fn new(indices: &DeviceArray, rows: usize, outside: Outside) -> Result<Plan> {
         let mut requests = Requests::default();
         Ok(Plan {
             indices: Indices::new(&mut requests, indices, rows, outside)?,
@@ -89,13 +89,13 @@ impl Plan {
     }
 
     /// Adds a column to the plan.
-    pub fn add(&mut self, pass: &Pass, array: &Array) -> Result<()> {
+    pub fn add(&mut self, pass: &Pass, array: &DeviceArray) -> Result<()> {
         let column = self.column(pass, array)?;
         self.columns.push(column);
         Ok(())
     }
 
-    fn column(&mut self, pass: &Pass, array: &Array) -> Result<Column> {
+    fn column(&mut self, pass: &Pass, array: &DeviceArray) -> Result<Column> {
         let apart = self.is_apart(array.data_type());
         let validity = if apart { Validity::All } else { self.validity(array) };
         let mut column = Column {
@@ -162,7 +162,7 @@ impl Plan {
     }
 
     /// Chooses the source of an array's validity.
-    fn validity(&mut self, array: &Array) -> Validity {
+    fn validity(&mut self, array: &DeviceArray) -> Validity {
         let values = array.possible_nulls().is_some();
         let indices = self.indices.array.possible_nulls().is_some();
         let outside_is_null = self.indices.outside.is_null();
@@ -186,7 +186,7 @@ impl Plan {
     /// and the counter of nulls is returned.
     fn values(
         &mut self,
-        array: &Array,
+        array: &DeviceArray,
         buffer: &Buffer,
         width: usize,
         target: Request,
@@ -325,7 +325,7 @@ impl Validity {
 
 impl Column {
     /// Returns the arrays in it that are taken apart.
-    fn apart(&self) -> Vec<&Array> {
+    fn apart(&self) -> Vec<&DeviceArray> {
         match self.apart {
             true => vec![&self.array],
             false => self.children.iter().flatten().flat_map(Column::apart).collect(),

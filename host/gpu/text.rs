@@ -6,7 +6,7 @@ use bowstring_kernels::target::find;
 use bowstring_kernels::text::{FOLDS, Head, TEXT, Test, Text, TextColumn, VIEWS};
 use bowstring_kernels::views::BufferRow;
 
-use crate::array::{Array, Bitmap, Buffer, Parts, Side, Slot, outside};
+use crate::array::{Bitmap, Buffer, DeviceArray, Parts, Side, Slot, outside};
 use crate::gpu::bitmap::{aligned, and, nulls_of};
 use crate::gpu::parts::none;
 use crate::gpu::rows::{offsets_of, rows_of};
@@ -21,7 +21,7 @@ pub(crate) fn test(
     right: Side<'_>,
     rows: usize,
     stream: &Stream,
-) -> Result<Array> {
+) -> Result<DeviceArray> {
     let mut pass = Pass::begin("text", stream)?;
     if rows == 0 {
         return none(pass, &DataType::Boolean);
@@ -79,7 +79,7 @@ pub(crate) fn test(
         _ => parts,
     };
     parts.buffers = vec![out.buffer()];
-    let tested = Array::try_new(parts)?;
+    let tested = DeviceArray::try_new(parts)?;
     pass.finish()?;
     Ok(tested)
 }
@@ -94,7 +94,7 @@ fn described(pass: &mut Pass, side: Side<'_>) -> Result<TextColumn> {
 }
 
 /// Returns a column of text or bytes as kernels read it, in any layout.
-pub(crate) async fn text_column(pass: &mut Pass, column: &Array) -> Result<TextColumn> {
+pub(crate) async fn text_column(pass: &mut Pass, column: &DeviceArray) -> Result<TextColumn> {
     pass.input(column)?;
     let (valid, valid_offset) = validity(column);
     let (width, rows, buffers) = match column.layout().slots().next() {

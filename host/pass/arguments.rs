@@ -3,7 +3,7 @@
 use bowstring_kernels::memory::In;
 use bowstring_kernels::target::Value;
 
-use crate::array::{Array, Bitmap, Buffer};
+use crate::array::{Bitmap, Buffer, DeviceArray};
 
 /// The assumed length of a buffer whose extent only the device knows: larger than any address space.
 const UNKNOWN_EXTENT: u64 = 1 << 47;
@@ -60,7 +60,7 @@ impl Reach {
 }
 
 /// An array's validity bitmap for kernels; absent if all rows are valid.
-pub(crate) fn validity(array: &Array) -> BitPointer {
+pub(crate) fn validity(array: &DeviceArray) -> BitPointer {
     array.validity().map_or((In::absent(), 0), bits)
 }
 

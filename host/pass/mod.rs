@@ -21,7 +21,7 @@
 //! // ... or only when somebody waits for the result: `pass.report(granted.counters(), |words| ...)`.
 //! let mut parts = pass.parts(values.data_type().clone(), values.len());   // place and event filled in
 //! parts.buffers = vec![granted[out].buffer()];
-//! let result = Array::try_new(parts)?;
+//! let result = DeviceArray::try_new(parts)?;
 //! pass.finish()?;                                        // records the event; scratch goes back to the pool
 //! ```
 //!
@@ -66,7 +66,7 @@ use small_uploads::SmallUploads;
 pub(crate) use tables::Table;
 pub(crate) use waits::readable;
 
-use crate::array::{Array, Buffer, Parts, Place, Ready, Slot};
+use crate::array::{Buffer, DeviceArray, Parts, Place, Ready, Slot};
 use crate::device::driver::{Driver, Failure, Launch, RawStream};
 use crate::device::{Check, Event, Gpu, GpuStream, Kept, Memory, Stream, witnessed};
 use crate::{Error, Result};
@@ -88,7 +88,7 @@ pub(crate) struct Pass {
     kept: Vec<Kept>,
     used: Vec<Arc<Memory>>,
     checks: Vec<Check>,
-    looked_at: Vec<Array>,
+    looked_at: Vec<DeviceArray>,
     small_uploads: SmallUploads,
     ended: bool,
 }
@@ -163,7 +163,7 @@ impl Pass {
     /// Makes an array readable by the pass. The stream waits for each of its events, once, and the array
     /// stays alive until the pass's work has finished. An array that the device cannot reach is
     /// [`Error::Invalid`].
-    pub fn input(&mut self, array: &Array) -> Result<()> {
+    pub fn input(&mut self, array: &DeviceArray) -> Result<()> {
         if self.enter(array)? {
             self.kept.push(Kept::Array(array.clone()));
         }
@@ -172,7 +172,7 @@ impl Pass {
 
     /// Prepares an array and returns whether it must be kept. Memory that is only used in this stream's order
     /// need not be kept, see `pool.rs`.
-    fn enter(&mut self, array: &Array) -> Result<bool> {
+    fn enter(&mut self, array: &DeviceArray) -> Result<bool> {
         if !self.place().reaches(array.place()) {
             let problem = format!("an array on {} and a stream on {}", array.place(), self.place());
             return Err(Error::invalid(self.operation, problem));

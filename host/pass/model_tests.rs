@@ -117,7 +117,7 @@ fn an_event_has_one_outcome_whoever_asks_first() {
         let bad = checked(&array, 3, &stream).unwrap();
         let from_bad = checked(&bad, 3, &other).unwrap();
         drop((array, stream, other));
-        let asks = |array: &Array| {
+        let asks = |array: &DeviceArray| {
             let array = array.clone();
             thread::spawn(move || array.ready().unwrap().wait())
         };
@@ -132,7 +132,7 @@ fn an_event_has_one_outcome_whoever_asks_first() {
 }
 
 /// The number of nulls of an array, once the device has counted them.
-fn later(array: &Array, stream: &Stream) -> Pending<u64> {
+fn later(array: &DeviceArray, stream: &Stream) -> Pending<u64> {
     let mut pass = Pass::begin("null_count", stream).unwrap();
     let region = count(&mut pass, array, None).unwrap();
     counted(pass, region)

@@ -30,7 +30,8 @@ pub(super) fn three_streams_and(device: &EmulatedDevice, len: i64, dropped: impl
     parts.buffers = vec![region.buffer()];
     drop(region);
     parts.validity = Some(Bitmap { buffer: parts.buffers[0].clone(), offset: 0 });
-    let counted = Array::try_new(Parts { data_type: DataType::Boolean, len: 64, null_count: None, ..parts })?;
+    let counted =
+        DeviceArray::try_new(Parts { data_type: DataType::Boolean, len: 64, null_count: None, ..parts })?;
     pass.finish()?;
     drop(uploaded);
     dropped();

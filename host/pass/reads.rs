@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use super::{Pass, Region, waits};
-use crate::array::Array;
+use crate::array::DeviceArray;
 use crate::device::{Event, Kept, Staged};
 use crate::{Error, Result};
 
@@ -66,7 +66,7 @@ impl Pass {
     }
 
     /// Keeps an array for as long as checks of this pass may read it.
-    pub fn keep_for_checks(&mut self, array: &Array) {
+    pub fn keep_for_checks(&mut self, array: &DeviceArray) {
         self.looked_at.push(array.clone());
     }
 }

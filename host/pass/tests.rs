@@ -18,13 +18,13 @@ fn device(delay: u64) -> EmulatedDevice {
     EmulatedDevice::new(EmulatorOptions { delay, seed: 3, keep: Some(0), ..Default::default() }).unwrap()
 }
 
-pub(super) fn sample(len: i64) -> (Array, u64) {
+pub(super) fn sample(len: i64) -> (DeviceArray, u64) {
     let values: ArrayRef = Arc::new((0..len).map(|i| (i % 7 != 2).then_some(i)).collect::<Int64Array>());
     (from_arrow(&values).unwrap(), values.null_count() as u64)
 }
 
 /// Counts an array's nulls into a region.
-pub(super) fn count(pass: &mut Pass, array: &Array, extent: Option<u64>) -> Result<Region> {
+pub(super) fn count(pass: &mut Pass, array: &DeviceArray, extent: Option<u64>) -> Result<Region> {
     pass.input(array)?;
     let (words, offset) = match extent {
         None => validity(array),
@@ -51,7 +51,7 @@ pub(super) fn counted(mut pass: Pass, region: Region) -> Pending<u64> {
     })
 }
 
-fn null_count(array: &Array, stream: &Stream) -> Result<u64> {
+fn null_count(array: &DeviceArray, stream: &Stream) -> Result<u64> {
     let mut pass = Pass::begin("null_count", stream)?;
     let nulls = count(&mut pass, array, None)?;
     let words = block_on(pass.read(&[&nulls]))?;
@@ -60,7 +60,7 @@ fn null_count(array: &Array, stream: &Stream) -> Result<u64> {
 }
 
 /// A copy of an array's values. Waiting for it fails if the array has more nulls than `limit`.
-pub(super) fn checked(array: &Array, limit: u64, stream: &Stream) -> Result<Array> {
+pub(super) fn checked(array: &DeviceArray, limit: u64, stream: &Stream) -> Result<DeviceArray> {
     let mut pass = Pass::begin("checked", stream)?;
     let nulls = count(&mut pass, array, None)?;
     pass.report(&nulls, move |words| match words[0] > limit {
@@ -69,7 +69,7 @@ pub(super) fn checked(array: &Array, limit: u64, stream: &Stream) -> Result<Arra
     })?;
     let mut parts = pass.parts(DataType::UInt64, 1);
     parts.buffers = vec![nulls.buffer()];
-    let copy = Array::try_new(parts)?;
+    let copy = DeviceArray::try_new(parts)?;
     pass.finish()?;
     Ok(copy)
 }
@@ -169,11 +169,11 @@ unsafe fn event_of(device: &EmulatedDevice, event: &ManualEvent) -> Arc<dyn Read
 /// # Safety
 ///
 /// The event must outlive the array.
-unsafe fn behind(device: &EmulatedDevice, event: &ManualEvent, host: &Array) -> Array {
+unsafe fn behind(device: &EmulatedDevice, event: &ManualEvent, host: &DeviceArray) -> DeviceArray {
     let mut parts = adopt(host, device.device()).unwrap().into_parts();
     // SAFETY: the caller's promise.
     parts.ready = Some(unsafe { event_of(device, event) });
-    Array::try_new(parts).unwrap()
+    DeviceArray::try_new(parts).unwrap()
 }
 
 struct Count(AtomicUsize);
@@ -246,7 +246,7 @@ fn a_task_is_woken_at_once_without_a_thread_to_wake_it_later() {
 }
 
 /// Counts nulls again and again, each time after the count before it is known.
-fn counted_often(mut pass: Pass, array: Array, times: u64) -> Pending<u64> {
+fn counted_often(mut pass: Pass, array: DeviceArray, times: u64) -> Pending<u64> {
     let stream = pass.stream().clone();
     Pending::begin(&stream, async move {
         let mut sum = 0;
@@ -327,7 +327,7 @@ fn each_event_is_waited_for_once() {
     let mut pass = Pass::begin("test", &other).unwrap();
     for column in batch.columns() {
         let parts = Parts { ready: Some(ready.clone()), ..column.clone().into_parts() };
-        pass.input(&Array::try_new(parts).unwrap()).unwrap();
+        pass.input(&DeviceArray::try_new(parts).unwrap()).unwrap();
     }
     pass.finish().unwrap();
     assert_eq!(calls("wait") - waits, 1);
@@ -386,7 +386,7 @@ fn full_blocks_of_small_uploads_are_kept_until_they_are_copied() {
     // SAFETY: the event lives to the end of the test.
     parts.ready = Some(unsafe { event_of(&device, &event) });
     let mut pass = Pass::begin("test", &stream).unwrap();
-    pass.input(&Array::try_new(parts).unwrap()).unwrap();
+    pass.input(&DeviceArray::try_new(parts).unwrap()).unwrap();
     // One KiB each, so several blocks. A block that was reused before its copy has run would be overwritten.
     let tables = [0, 1, 2, 3, 4, 5, 6, 7].map(|i| pass.upload(&[i; 128]).unwrap());
     event.fire();

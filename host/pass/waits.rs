@@ -8,7 +8,7 @@ use std::future::poll_fn;
 use std::ptr;
 use std::task::{Context, Poll, Waker};
 
-use crate::array::Array;
+use crate::array::DeviceArray;
 use crate::device::Event;
 use crate::device::sync::thread_local;
 
@@ -61,8 +61,8 @@ pub(super) fn note(event: &Event) {
 }
 
 /// Waits until arrays may be read that our own work makes.
-pub(crate) async fn readable(arrays: &[Array]) {
-    let events = arrays.iter().filter_map(Array::ready).filter_map(|ready| {
+pub(crate) async fn readable(arrays: &[DeviceArray]) {
+    let events = arrays.iter().filter_map(DeviceArray::ready).filter_map(|ready| {
         let any: &dyn Any = &**ready;
         any.downcast_ref::<Event>().cloned()
     });

@@ -8,7 +8,7 @@ use arrow_schema::{DataType, UnionMode};
 
 use super::gathered::Gathered;
 use super::host_bytes;
-use crate::array::{Array, Bitmap, Buffer, Parts, Place, Ready, Slot};
+use crate::array::{Bitmap, Buffer, DeviceArray, Parts, Place, Ready, Slot};
 use crate::device::HostPool;
 use crate::pass::{Pass, Region};
 use crate::{Error, Result};
@@ -72,7 +72,7 @@ impl BlockLayout {
 
     /// Plans the copy of an array whose extents are known. Leaves out bytes before and after its rows, as far
     /// as that is possible without reading offsets.
-    pub fn array(&mut self, array: &Array) -> Result<LaidOut> {
+    pub fn array(&mut self, array: &DeviceArray) -> Result<LaidOut> {
         let aligned = self.align_bits.as_ref().map(|pool| with_aligned_bits(array, pool)).transpose()?;
         let array = aligned.as_ref().unwrap_or(array);
         let (offset, len, data_type) = (array.offset(), array.len(), array.data_type());
@@ -127,7 +127,7 @@ impl BlockLayout {
 }
 
 /// The same rows of a host array, with bitmaps that begin at a byte.
-fn with_aligned_bits(array: &Array, pool: &HostPool) -> Result<Array> {
+fn with_aligned_bits(array: &DeviceArray, pool: &HostPool) -> Result<DeviceArray> {
     let bits = array.layout().slots[0] == Some(Slot::Bits);
     let first_bits = [array.validity().map(|bits| bits.offset), bits.then_some(array.offset())];
     if first_bits.into_iter().flatten().all(|bit| bit.is_multiple_of(8)) {
@@ -147,7 +147,7 @@ fn with_aligned_bits(array: &Array, pool: &HostPool) -> Result<Array> {
         parts.buffers[0] = aligned(&parts.buffers[0], parts.offset)?;
         parts.offset = 0;
     }
-    Array::try_new(parts)
+    DeviceArray::try_new(parts)
 }
 
 impl LaidOut {
@@ -158,14 +158,14 @@ impl LaidOut {
         block: &Buffer,
         place: Place,
         ready: &Arc<dyn Ready>,
-    ) -> Result<Array> {
+    ) -> Result<DeviceArray> {
         let part = |piece: usize| {
             let piece = &block_layout.pieces[piece];
             block.slice(piece.at, Some(piece.bytes))
         };
         let below = |laid_out: LaidOut| laid_out.build(block_layout, block, place, ready);
         let (children, dictionary) = (self.children, self.dictionary);
-        Array::try_new(Parts {
+        DeviceArray::try_new(Parts {
             validity: self.validity.map(|(piece, offset)| Bitmap { buffer: part(piece), offset }),
             buffers: self.buffers.into_iter().map(part).collect(),
             children: children.into_iter().map(below).collect::<Result<_>>()?,

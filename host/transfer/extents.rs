@@ -6,7 +6,7 @@
 //! and reads them.
 
 use super::block::{BlockLayout, gather};
-use crate::array::{Array, Buffer, number};
+use crate::array::{Buffer, DeviceArray, number};
 use crate::pass::{Pass, Pending, Region};
 use crate::{Error, Result};
 
@@ -14,9 +14,9 @@ use crate::{Error, Result};
 /// device knows have been read.
 pub(super) fn sized(
     mut pass: Pass,
-    arrays: Vec<Array>,
-    then: impl FnOnce(Pass, &[Array]) -> Result<Vec<Array>> + Send + 'static,
-) -> Pending<Vec<Array>> {
+    arrays: Vec<DeviceArray>,
+    then: impl FnOnce(Pass, &[DeviceArray]) -> Result<Vec<DeviceArray>> + Send + 'static,
+) -> Pending<Vec<DeviceArray>> {
     let stream = pass.stream().clone();
     Pending::begin(&stream, async move {
         let arrays = sized_arrays(&mut pass, arrays).await?;
@@ -26,9 +26,9 @@ pub(super) fn sized(
 
 /// The arrays with all extents known; `read` returns the value of a number.
 pub(super) fn with_extents(
-    arrays: Vec<Array>,
+    arrays: Vec<DeviceArray>,
     read: &mut dyn FnMut(&Buffer) -> Result<i64>,
-) -> Result<Vec<Array>> {
+) -> Result<Vec<DeviceArray>> {
     arrays.into_iter().map(|array| Ok(array.with_extents(read)?.unwrap_or(array))).collect()
 }
 
@@ -65,8 +65,8 @@ impl Numbers {
 }
 
 /// The arrays with all extents known. Those that only the device knows are read once.
-pub(crate) async fn sized_arrays(pass: &mut Pass, arrays: Vec<Array>) -> Result<Vec<Array>> {
-    let numbers: Vec<Buffer> = arrays.iter().flat_map(Array::unread_extents).collect();
+pub(crate) async fn sized_arrays(pass: &mut Pass, arrays: Vec<DeviceArray>) -> Result<Vec<DeviceArray>> {
+    let numbers: Vec<Buffer> = arrays.iter().flat_map(DeviceArray::unread_extents).collect();
     if numbers.is_empty() {
         return Ok(arrays);
     }

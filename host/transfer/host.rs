@@ -9,7 +9,7 @@ use std::sync::Arc;
 use super::block::{BlockLayout, gather};
 use super::extents::{sized, with_extents};
 use super::{host_bytes, pinned_buffer};
-use crate::array::{Array, Columns, Place, number};
+use crate::array::{Columns, DeviceArray, Place, number};
 use crate::device::{Kept, Stream};
 use crate::pass::{Pass, Pending};
 use crate::{Error, Result};
@@ -41,9 +41,9 @@ impl Stream {
     }
 }
 
-fn upload(stream: &Stream, arrays: &[Array]) -> Result<Vec<Array>> {
+fn upload(stream: &Stream, arrays: &[DeviceArray]) -> Result<Vec<DeviceArray>> {
     let _current = stream.enter()?;
-    let there = |array: &Array| array.place() == stream.device().place();
+    let there = |array: &DeviceArray| array.place() == stream.device().place();
     if arrays.iter().all(there) {
         return Ok(arrays.to_vec());
     }
@@ -80,7 +80,7 @@ fn upload(stream: &Stream, arrays: &[Array]) -> Result<Vec<Array>> {
     Ok(uploaded)
 }
 
-fn download(stream: &Stream, arrays: Vec<Array>) -> Result<Pending<Vec<Array>>> {
+fn download(stream: &Stream, arrays: Vec<DeviceArray>) -> Result<Pending<Vec<DeviceArray>>> {
     if arrays.iter().all(|array| array.place() == Place::CPU) {
         return Ok(Pending::known(Ok(arrays)));
     }
@@ -92,7 +92,7 @@ fn download(stream: &Stream, arrays: Vec<Array>) -> Result<Pending<Vec<Array>>> 
     Ok(sized(pass, arrays, download_sized))
 }
 
-fn download_sized(mut pass: Pass, arrays: &[Array]) -> Result<Vec<Array>> {
+fn download_sized(mut pass: Pass, arrays: &[DeviceArray]) -> Result<Vec<DeviceArray>> {
     let mut block_layout = BlockLayout::default();
     let laid_out = arrays.iter().map(|array| block_layout.array(array)).collect::<Result<Vec<_>>>()?;
     let few = block_layout.pieces.iter().filter(|piece| piece.from.is_some()).count() <= 2;
@@ -120,7 +120,7 @@ fn download_sized(mut pass: Pass, arrays: &[Array]) -> Result<Vec<Array>> {
 }
 
 /// Blocks until a host array and its descendants may be read.
-fn host_wait(array: &Array) -> Result<()> {
+fn host_wait(array: &DeviceArray) -> Result<()> {
     array.ready().map_or(Ok(()), |ready| ready.wait())?;
     array.children().iter().chain(array.dictionary()).try_for_each(host_wait)
 }

@@ -3,7 +3,7 @@
 
 use super::block::{BlockLayout, gather};
 use super::extents::sized;
-use crate::array::{Array, Columns};
+use crate::array::{Columns, DeviceArray};
 use crate::device::Stream;
 use crate::pass::{Pass, Pending};
 use crate::{Error, Result};
@@ -28,7 +28,7 @@ impl Stream {
     }
 }
 
-fn transfer(to: &Stream, arrays: Vec<Array>, from: &Stream) -> Result<Pending<Vec<Array>>> {
+fn transfer(to: &Stream, arrays: Vec<DeviceArray>, from: &Stream) -> Result<Pending<Vec<DeviceArray>>> {
     let (here, there) = (to.device().place(), from.device().place());
     if arrays.iter().all(|array| array.place() == here) {
         return Ok(Pending::known(Ok(arrays)));
@@ -47,7 +47,7 @@ fn transfer(to: &Stream, arrays: Vec<Array>, from: &Stream) -> Result<Pending<Ve
     Ok(sized(pass, arrays, move |pass, arrays| transfer_sized(pass, arrays, &to)))
 }
 
-fn transfer_sized(mut pass: Pass, arrays: &[Array], to: &Stream) -> Result<Vec<Array>> {
+fn transfer_sized(mut pass: Pass, arrays: &[DeviceArray], to: &Stream) -> Result<Vec<DeviceArray>> {
     let mut block_layout = BlockLayout::default();
     let laid_out = arrays.iter().map(|array| block_layout.array(array)).collect::<Result<Vec<_>>>()?;
     let total = block_layout.lay_out(usize::MAX)?.total;
@@ -66,7 +66,7 @@ fn transfer_sized(mut pass: Pass, arrays: &[Array], to: &Stream) -> Result<Vec<A
     Ok(arrays)
 }
 
-fn copied(mut pass: Pass, arrays: &[Array]) -> Result<Vec<Array>> {
+fn copied(mut pass: Pass, arrays: &[DeviceArray]) -> Result<Vec<DeviceArray>> {
     let mut block_layout = BlockLayout::default();
     let laid_out = arrays.iter().map(|array| block_layout.array(array)).collect::<Result<Vec<_>>>()?;
     let total = block_layout.lay_out(usize::MAX)?.total;

@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use arrow_schema::Field;
 use bowstring::compute::{self, CastOptions};
 use bowstring::ffi::{ArrowArray, ArrowDeviceArray, FFI_ArrowSchema};
-use bowstring::{Array as Inner, exchange};
+use bowstring::{DeviceArray as Inner, exchange};
 use pyo3::prelude::*;
 
 use crate::capsule::import_field;

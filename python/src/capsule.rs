@@ -9,7 +9,7 @@ use bowstring::array::{Batches, Place};
 use bowstring::ffi::{
     ArrowArray, ArrowArrayStream, ArrowDeviceArray, ArrowDeviceArrayStream, DeviceType, FFI_ArrowSchema,
 };
-use bowstring::{Array, Device, DeviceBatch, exchange};
+use bowstring::{Device, DeviceArray, DeviceBatch, exchange};
 use pyo3::exceptions::{PyNotImplementedError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict, PyTuple};
@@ -84,7 +84,7 @@ fn both<'py>(answer: &Bound<'py, PyAny>, method: &str) -> PyResult<(Bound<'py, P
 }
 
 /// Imports the array that `__arrow_c_device_array__` returned.
-pub fn import_device_array(capsules: &Bound<'_, PyAny>) -> PyResult<(Field, Array)> {
+pub fn import_device_array(capsules: &Bound<'_, PyAny>) -> PyResult<(Field, DeviceArray)> {
     let (schema, array) = both(capsules, "__arrow_c_device_array__")?;
     // SAFETY: see `open`.
     unsafe {
@@ -96,7 +96,7 @@ pub fn import_device_array(capsules: &Bound<'_, PyAny>) -> PyResult<(Field, Arra
 }
 
 /// Imports the array that `__arrow_c_array__` returned.
-pub fn import_array(capsules: &Bound<'_, PyAny>) -> PyResult<(Field, Array)> {
+pub fn import_array(capsules: &Bound<'_, PyAny>) -> PyResult<(Field, DeviceArray)> {
     let (schema, array) = both(capsules, "__arrow_c_array__")?;
     // SAFETY: see `open`.
     unsafe {
@@ -107,7 +107,7 @@ pub fn import_array(capsules: &Bound<'_, PyAny>) -> PyResult<(Field, Array)> {
 }
 
 /// Imports the stream of arrays that `__arrow_c_stream__` returned.
-pub fn import_arrays(capsule: &Bound<'_, PyAny>) -> PyResult<Source<Field, Array>> {
+pub fn import_arrays(capsule: &Bound<'_, PyAny>) -> PyResult<Source<Field, DeviceArray>> {
     // SAFETY: see `open`.
     let stream = unsafe { open::<ArrowArrayStream>(capsule)?.as_mut() }.take();
     // SAFETY: see `open`. The producer may take long, and need the interpreter.
@@ -136,7 +136,7 @@ fn take_device_stream(
 pub fn import_device_arrays(
     capsule: &Bound<'_, PyAny>,
     device: Option<&Device>,
-) -> PyResult<Source<Field, Array>> {
+) -> PyResult<Source<Field, DeviceArray>> {
     let (mut stream, device, place) = take_device_stream(capsule, device)?;
     // SAFETY: see `open`.
     let reader = detached(capsule.py(), || unsafe { exchange::import_stream(&mut stream, &device) })?;

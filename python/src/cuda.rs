@@ -4,7 +4,7 @@
 use std::ffi::c_void;
 
 use arrow_schema::DataType;
-use bowstring::array::{Array as Inner, Bitmap, Place};
+use bowstring::array::{Bitmap, DeviceArray as Inner, Place};
 use bowstring::compute::{self, CastOptions, tensors};
 use bowstring::exchange;
 use bowstring::ffi::DeviceType;

@@ -5,7 +5,7 @@ use arrow_array::new_empty_array;
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use bowstring::array::Place;
 use bowstring::ffi::DeviceType;
-use bowstring::{Array as Inner, DeviceBatch, compute, exchange};
+use bowstring::{DeviceArray as Inner, DeviceBatch, compute, exchange};
 use pyo3::exceptions::{PyKeyError, PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};

@@ -2,7 +2,7 @@
 
 use arrow_array::ArrayRef;
 use bowstring::array::Buffer;
-use bowstring::{Array as Inner, exchange};
+use bowstring::{DeviceArray as Inner, exchange};
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use pyo3::types::PyList;

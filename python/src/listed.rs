@@ -4,7 +4,7 @@ use arrow_array::ArrayRef;
 use arrow_schema::DataType;
 use bowstring::compute::{self, CastOptions};
 use bowstring::exchange::from_arrow;
-use bowstring::{Array as Inner, Stream};
+use bowstring::{DeviceArray as Inner, Stream};
 use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
 

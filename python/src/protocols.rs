@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use arrow_schema::{Field, Schema};
-use bowstring::{Array as Inner, Device, DeviceBatch};
+use bowstring::{Device, DeviceArray as Inner, DeviceBatch};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;

@@ -10,7 +10,7 @@ use bowstring::array::Batches;
 use bowstring::compute::batches::cast_batches;
 use bowstring::compute::{CastOptions, OutOfBounds, TakeOptions};
 use bowstring::exchange::Turns;
-use bowstring::{Array as Inner, DeviceBatch, Error, Stream as InnerStream};
+use bowstring::{DeviceArray as Inner, DeviceBatch, Error, Stream as InnerStream};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use bowstring::array::{Batches, Place};
-use bowstring::{Array, DeviceBatch, Error, Result, compute};
+use bowstring::{DeviceArray, DeviceBatch, Error, Result, compute};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyIterator;
@@ -135,7 +135,7 @@ pub fn schema_of(field: &Field) -> Result<SchemaRef> {
 
 /// Converts an array of structs to a batch. A batch has no null rows: nulls are counted in host memory, and
 /// elsewhere their number must be known.
-pub fn batch_of(schema: &SchemaRef, rows: &Array) -> Result<DeviceBatch> {
+pub fn batch_of(schema: &SchemaRef, rows: &DeviceArray) -> Result<DeviceBatch> {
     let nulls = match rows.place().device_type.host_accessible() {
         true => Some(compute::null_count(rows, &bowstring::Stream::cpu()).wait()?),
         false => rows.known_null_count(),
@@ -176,7 +176,7 @@ impl Source<SchemaRef, DeviceBatch> {
     }
 }
 
-impl Source<Field, Array> {
+impl Source<Field, DeviceArray> {
     /// Converts arrays of structs to batches.
     pub fn batches(self) -> Result<Source<SchemaRef, DeviceBatch>> {
         let shape = schema_of(&self.shape)?;

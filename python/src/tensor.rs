@@ -9,7 +9,7 @@ use bowstring::array::Place;
 use bowstring::compute::{self, tensors};
 use bowstring::ffi::DeviceType;
 use bowstring::ffi::dlpack::{DLDataType, DLManagedTensor, DLManagedTensorVersioned, ManagedTensor, Owned};
-use bowstring::{Array as Inner, Stream as InnerStream};
+use bowstring::{DeviceArray as Inner, Stream as InnerStream};
 use pyo3::exceptions::{PyBufferError, PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;

@@ -1,7 +1,7 @@
 //! Validation of contents, for every `validate` method and keyword.
 
 use bowstring::compute::batches::validate_batches;
-use bowstring::{Array as Inner, DeviceBatch, exchange};
+use bowstring::{DeviceArray as Inner, DeviceBatch, exchange};
 use pyo3::prelude::*;
 
 use crate::device::default_stream;

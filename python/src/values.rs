@@ -3,7 +3,7 @@
 use arrow_schema::DataType;
 use bowstring::compute::{self, CastOptions, Scalar};
 use bowstring::expr::Literal;
-use bowstring::{Array as Inner, Stream};
+use bowstring::{DeviceArray as Inner, Stream};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 

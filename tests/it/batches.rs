@@ -14,7 +14,7 @@ use bowstring::compute::batches::{
 use bowstring::compute::{CastOptions, OutOfBounds, Predicate, Projection, TakeOptions};
 use bowstring::exchange::{batch_from_arrow, batch_to_arrow, export_batches, from_arrow};
 use bowstring::expr::{Options, col};
-use bowstring::{Array, DeviceBatch, Error, Result, Stream};
+use bowstring::{DeviceArray, DeviceBatch, Error, Result, Stream};
 
 use crate::exchange::foreign_stream::read_batches;
 use crate::support::devices;
@@ -56,7 +56,7 @@ fn over(stream: &Stream, batches: impl Iterator<Item = Result<DeviceBatch>> + Se
 fn masks(
     stream: &Stream,
     batches: &[RecordBatch],
-) -> impl FnMut(&DeviceBatch) -> Result<Array> + Send + use<> {
+) -> impl FnMut(&DeviceBatch) -> Result<DeviceArray> + Send + use<> {
     let (stream, batches) = (stream.clone(), batches.to_vec());
     in_step(batches.into_iter().map(move |batch| stream.upload(&from_arrow(batch.column(2))?)))
 }

@@ -287,7 +287,7 @@ fn bits_that_do_not_change_are_shared() {
         let array = array(&from, 100, Nulls::Some, &mut Random::new(3));
         let values = devices()[0].import(&array).slice(9, 80).unwrap();
         let casted = cast(&values, &to, &options(true), &Stream::cpu()).wait().unwrap();
-        let places = |array: &bowstring::Array| {
+        let places = |array: &bowstring::DeviceArray| {
             let of = |buffer: &bowstring::array::Buffer| (buffer.address(), buffer.bytes());
             let validity = array.validity().map(|bits| (of(&bits.buffer), bits.offset));
             (array.buffers().iter().map(of).collect::<Vec<_>>(), validity, array.offset(), array.len())

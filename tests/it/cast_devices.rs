@@ -12,7 +12,7 @@ use arrow_schema::{DataType, Field, Fields, TimeUnit};
 use bowstring::array::{Buffer, Place};
 use bowstring::compute::cast;
 use bowstring::exchange::to_arrow;
-use bowstring::{Array, Error};
+use bowstring::{DeviceArray, Error};
 
 use crate::support::*;
 
@@ -168,8 +168,9 @@ fn utc_is_no_way_from_itself() {
     let values: ArrayRef = Arc::new(TimestampSecondArray::from(vec![Some(-1), None, Some(86_400 * 365)]));
     for target in devices() {
         let naive = target.import(&values);
-        let cast =
-            |values: &Array, to: &DataType| cast(values, to, &options(false), &target.stream).wait().unwrap();
+        let cast = |values: &DeviceArray, to: &DataType| {
+            cast(values, to, &options(false), &target.stream).wait().unwrap()
+        };
         for zone in ["UTC", "Etc/UTC"] {
             let there = cast(&naive, &zoned(zone));
             target.assert_same(
@@ -238,7 +239,7 @@ fn devices_read_the_clocks_of_zones_as_arrow_does() {
 }
 
 /// The first error that a caller who awaits the cast gets.
-fn problem(target: &Target, values: &Array, to: &DataType, safe: bool) -> Option<Error> {
+fn problem(target: &Target, values: &DeviceArray, to: &DataType, safe: bool) -> Option<Error> {
     let casted = cast(values, to, &options(safe), &target.stream).wait();
     casted.and_then(|casted| to_arrow(&target.stream.download(&casted)?)).err()
 }
@@ -294,7 +295,7 @@ fn null_rows_of_list_views_may_point_anywhere() {
         let far: ArrayRef = Arc::new(Int32Array::from(vec![2, 1_000_000, 0]));
         let many: ArrayRef = Arc::new(Int32Array::from(vec![2, 1000, 1]));
         parts.buffers = [far, many].map(|of| target.import(&of).buffers()[0].clone()).to_vec();
-        let views = Array::try_new(parts).unwrap();
+        let views = DeviceArray::try_new(parts).unwrap();
         let casted = cast(&views, &list(DataType::Int64), &options(false), &target.stream).wait().unwrap();
         assert_eq!(casted.children()[0].len(), 3, "{target:?}");
         target.assert_same(&casted, &expected, &"views to lists");

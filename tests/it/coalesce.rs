@@ -9,7 +9,7 @@ use arrow_array::{
 };
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use bowstring::compute::{Coalescer, TakeOptions};
-use bowstring::{Array, DeviceBatch, Error, Stream};
+use bowstring::{DeviceArray, DeviceBatch, Error, Stream};
 
 use crate::support::*;
 
@@ -30,13 +30,13 @@ fn schema_of(data_type: &DataType) -> SchemaRef {
     Arc::new(Schema::new(vec![Field::new("values", data_type.clone(), true)]))
 }
 
-fn batch(schema: &SchemaRef, array: Array) -> DeviceBatch {
+fn batch(schema: &SchemaRef, array: DeviceArray) -> DeviceBatch {
     let rows = array.len();
     DeviceBatch::try_new(schema.clone(), vec![array], rows).unwrap()
 }
 
 /// Drains all output and checks the sizes: each equals the target, except for the last.
-fn drained(mut coalescer: Coalescer, target: usize) -> Result<Vec<Array>, Error> {
+fn drained(mut coalescer: Coalescer, target: usize) -> Result<Vec<DeviceArray>, Error> {
     coalescer.finish_buffered_batch()?;
     assert_eq!(coalescer.buffered_rows(), 0);
     let batches: Vec<DeviceBatch> = std::iter::from_fn(|| coalescer.next_completed_batch()).collect();
@@ -136,7 +136,7 @@ fn large_batches_are_cut_where_they_should_be() {
     let values = DeviceBatch::try_from(&theirs).unwrap();
     let mask: ArrayRef = Arc::new(kept.clone());
     let mut coalescer = Coalescer::new(theirs.schema(), 123_456, &Stream::cpu()).unwrap();
-    coalescer.push_batch_with_filter(&values, &Array::try_from(&mask).unwrap()).unwrap();
+    coalescer.push_batch_with_filter(&values, &DeviceArray::try_from(&mask).unwrap()).unwrap();
     coalescer.finish_buffered_batch().unwrap();
     let expected = arrow_select::filter::filter_record_batch(&theirs, &kept).unwrap();
     let (mut first, mut sizes) = (0, vec![]);
@@ -158,11 +158,11 @@ fn what_cannot_be_pushed_is_said_and_changes_nothing() {
     let text: ArrayRef = Arc::new(StringArray::from(vec!["one", "two", "three"]));
     let (mask, short): (ArrayRef, ArrayRef) =
         (Arc::new(BooleanArray::from(vec![true; 3])), Arc::new(BooleanArray::from(vec![true; 2])));
-    let [text, mask, short] = [text, mask, short].map(|array| Array::try_from(&array).unwrap());
+    let [text, mask, short] = [text, mask, short].map(|array| DeviceArray::try_from(&array).unwrap());
     coalescer.push_batch_with_filter(&batch(&schema, text.clone()), &mask).unwrap();
 
     let number: ArrayRef = Arc::new(Int32Array::from(vec![1, 2, 3]));
-    let number = Array::try_from(&number).unwrap();
+    let number = DeviceArray::try_from(&number).unwrap();
     let numbers = batch(&schema_of(&DataType::Int32), number.clone());
     let invalid =
         |result: Result<(), Error>| assert!(matches!(result, Err(Error::Invalid { .. })), "{result:?}");
@@ -175,8 +175,8 @@ fn what_cannot_be_pushed_is_said_and_changes_nothing() {
     // The second batch has decreasing offsets.
     let mut parts = text.clone().into_parts();
     let back: ArrayRef = Arc::new(Int32Array::from(vec![0, 8, 3, 11]));
-    parts.buffers[0] = Array::try_from(&back).unwrap().buffers()[0].clone();
-    let bad = batch(&schema, Array::try_new(parts).unwrap());
+    parts.buffers[0] = DeviceArray::try_from(&back).unwrap().buffers()[0].clone();
+    let bad = batch(&schema, DeviceArray::try_new(parts).unwrap());
     let refused = coalescer.push_batch_with_filter(&bad, &mask);
     assert!(matches!(refused, Err(Error::OutOfSpec { .. })), "{refused:?}");
 
@@ -198,12 +198,12 @@ fn pieces_of_a_push_that_failed_are_not_joined() {
     let good = DeviceBatch::try_from(&theirs).unwrap();
     let back: ArrayRef = Arc::new(Int32Array::from(vec![0, 8, 3, 11]));
     let mut parts = good.columns()[1].clone().into_parts();
-    parts.buffers[0] = Array::try_from(&back).unwrap().buffers()[0].clone();
-    let columns = vec![good.columns()[0].clone(), Array::try_new(parts).unwrap()];
+    parts.buffers[0] = DeviceArray::try_from(&back).unwrap().buffers()[0].clone();
+    let columns = vec![good.columns()[0].clone(), DeviceArray::try_new(parts).unwrap()];
     let bad = DeviceBatch::try_new(good.schema().clone(), columns, 3).unwrap();
     let masks: [ArrayRef; 2] = [vec![true, true, false], vec![false, true, true]]
         .map(|mask| Arc::new(BooleanArray::from(mask)) as _);
-    let [first, last] = masks.map(|mask| Array::try_from(&mask).unwrap());
+    let [first, last] = masks.map(|mask| DeviceArray::try_from(&mask).unwrap());
 
     for rows in [4, 2] {
         let mut coalescer = Coalescer::new(good.schema().clone(), 10, &stream).unwrap();

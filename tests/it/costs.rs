@@ -16,7 +16,7 @@ use arrow_schema::{DataType, TimeUnit};
 use bowstring::compute::{CastOptions, TakeOptions, cast, filter, is_null, null_count, take};
 use bowstring::device::testing::{EmulatedDevice, EmulatorOptions};
 use bowstring::exchange::from_arrow;
-use bowstring::{Array, Stream};
+use bowstring::{DeviceArray, Stream};
 
 use crate::support::counted::{Cost, SECTOR};
 use crate::support::operations::{Answer, OPERATIONS};
@@ -106,7 +106,7 @@ impl Bench {
         self.expressions(rng);
     }
 
-    fn on(&self, array: &ArrayRef) -> Array {
+    fn on(&self, array: &ArrayRef) -> DeviceArray {
         self.stream.upload(&from_arrow(array).unwrap()).unwrap()
     }
 

@@ -9,7 +9,7 @@ use arrow_buffer::OffsetBuffer;
 use arrow_schema::{DataType, Field};
 use bowstring::compute::{CastOptions, TakeOptions, cast, filter, is_null, take};
 use bowstring::exchange::to_arrow;
-use bowstring::{Array, Error};
+use bowstring::{DeviceArray, Error};
 
 use crate::support::*;
 
@@ -23,7 +23,7 @@ fn runs(of: DataType) -> DataType {
 }
 
 /// Downloads an array as arrow-rs' type.
-fn down(target: &Target, array: &Array) -> ArrayRef {
+fn down(target: &Target, array: &DeviceArray) -> ArrayRef {
     to_arrow(&target.stream.download(array).unwrap()).unwrap()
 }
 
@@ -255,7 +255,7 @@ fn what_lies_is_an_error_inside_too() {
             let bytes: Vec<u8> = lie.iter().flat_map(|end| end.to_le_bytes()).collect();
             let mut parts = target.import(&honest).into_parts();
             parts.children[0] = target.forged(&ends, &bytes);
-            let ours = Array::try_new(parts).unwrap();
+            let ours = DeviceArray::try_new(parts).unwrap();
             let all: ArrayRef = Arc::new(UInt8Array::from_iter_values(0..9));
             let keep: ArrayRef = Arc::new(BooleanArray::from_iter((0..9).map(|row| Some(row != 1))));
             let results = [

@@ -6,7 +6,7 @@ use arrow_cast::{CastOptions, can_cast_types, cast_with_options};
 use arrow_schema::{ArrowError, DataType, TimeUnit};
 use bowstring::compute::cast;
 use bowstring::exchange::to_arrow;
-use bowstring::{Array, Error};
+use bowstring::{DeviceArray, Error};
 use proptest::prelude::*;
 
 use crate::support::*;
@@ -47,7 +47,7 @@ impl<'a> Asked<'a> {
 }
 
 /// Fails if our answer differs from arrow-rs': the same rows, or an error for the same first row.
-fn assert_same_answer(target: &Target, ours: Result<Array, Error>, asked: &Asked, context: &str) {
+fn assert_same_answer(target: &Target, ours: Result<DeviceArray, Error>, asked: &Asked, context: &str) {
     let Asked { values, to, options, hides_values, theirs } = asked;
     // A GPU reports a row that does not fit when the result is awaited.
     let ours = ours.and_then(|ours| to_arrow(&target.stream.download(&ours)?).map(|_| ours));

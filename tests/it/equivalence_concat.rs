@@ -11,7 +11,7 @@ use arrow_schema::{ArrowError, DataType, UnionFields};
 use bowstring::compute::concat;
 use bowstring::device::testing::{EmulatedDevice, EmulatorOptions};
 use bowstring::exchange::from_arrow;
-use bowstring::{Array, Error};
+use bowstring::{DeviceArray, Error};
 use proptest::prelude::*;
 
 use crate::support::*;
@@ -34,7 +34,7 @@ fn agrees(samples: &[Sample]) {
         for form in Form::ALL {
             let context = format!("{form:?}, {samples:?}, on {target:?}");
             let import = |one: &Sample| target.import_as(form, &one.longer(), one.offset, one.len);
-            let ours: Vec<Array> = samples.iter().map(import).collect();
+            let ours: Vec<DeviceArray> = samples.iter().map(import).collect();
             let ours = match concat(&ours.iter().collect::<Vec<_>>(), &target.stream).wait() {
                 Ok(ours) => ours,
                 // The result has more values than keys can name.
@@ -103,7 +103,7 @@ fn the_host_looks_once_for_each_level_of_what_has_lengths() {
     let both = DataType::Struct(vec![field("a", DataType::Utf8), field("b", text.clone())].into());
     let levels = [(DataType::Int32, 0), (DataType::Utf8View, 0), (DataType::Utf8, 1), (text, 2), (both, 2)];
     for (data_type, looks) in levels {
-        let pieces: Vec<Array> = (0..20)
+        let pieces: Vec<DeviceArray> = (0..20)
             .map(|seed| array(&data_type, 60, Nulls::Some, &mut Random::new(seed)))
             .map(|piece| stream.upload(&from_arrow(&piece).unwrap()).unwrap())
             .collect();
@@ -129,7 +129,7 @@ fn a_dictionary_that_all_share_stays() {
         let parts = [whole.slice(2, 2).unwrap(), whole.clone()];
         let ours = concat(&parts.each_ref(), &target.stream).wait().unwrap();
         target.assert_same(&ours, &joined(&[values.slice(2, 2), values.clone()]).unwrap(), &"shared");
-        let address = |array: &Array| array.dictionary().unwrap().buffers()[0].address();
+        let address = |array: &DeviceArray| array.dictionary().unwrap().buffers()[0].address();
         assert!(target.name == "cpu" || address(&ours) == address(&whole), "{target:?}");
     }
 }
@@ -144,7 +144,7 @@ fn keys_that_are_too_narrow() {
     };
     for target in &devices() {
         let join = |parts: &[ArrayRef]| {
-            let ours: Vec<Array> = parts.iter().map(|part| target.import(part)).collect();
+            let ours: Vec<DeviceArray> = parts.iter().map(|part| target.import(part)).collect();
             concat(&ours.iter().collect::<Vec<_>>(), &target.stream).wait()
         };
         let parts = [of(0), of(0), of(10), of(0)];
@@ -219,7 +219,7 @@ fn what_cannot_be_joined_is_said() {
     let runs: ArrayRef = Arc::new(RunArray::<Int16Type>::try_new(&ends, &Int8Array::from(vec![7])).unwrap());
     for target in &devices() {
         let [one, other, runs] = [&one, &other, &runs].map(|array| target.import(array));
-        let join = |arrays: &[&Array]| concat(arrays, &target.stream).wait();
+        let join = |arrays: &[&DeviceArray]| concat(arrays, &target.stream).wait();
         for refused in [join(&[]), join(&[&one, &other])] {
             assert!(matches!(refused, Err(Error::Invalid { .. })), "{target:?}: {refused:?}");
         }

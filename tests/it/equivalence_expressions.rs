@@ -9,7 +9,7 @@ use arrow_array::{Array as _, ArrayRef, Decimal128Array, Int32Array, RecordBatch
 use arrow_schema::{ArrowError, DataType, Field, Schema};
 use bowstring::compute::{Predicate, Projection, aggregate};
 use bowstring::expr::{Expr, Options, count_all, nth, sum};
-use bowstring::{Array, DeviceBatch};
+use bowstring::{DeviceArray, DeviceBatch};
 
 use crate::equivalence_expressions_wide::decimal;
 use crate::support::meaning::meaning;
@@ -52,7 +52,7 @@ impl Case {
 
     fn batch(&self, target: &Target) -> DeviceBatch {
         let column = |column: &ArrayRef| target.import_as(self.form, column, self.offset, self.rows);
-        let columns: Vec<Array> = self.columns.iter().map(column).collect();
+        let columns: Vec<DeviceArray> = self.columns.iter().map(column).collect();
         DeviceBatch::try_new(Arc::new(schema()), columns, self.rows).unwrap()
     }
 

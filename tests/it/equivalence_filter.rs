@@ -3,7 +3,7 @@
 
 use arrow_array::{ArrayRef, BooleanArray};
 use bowstring::compute::{Selection, filter};
-use bowstring::{Array, Error};
+use bowstring::{DeviceArray, Error};
 use proptest::prelude::*;
 
 use crate::support::*;
@@ -27,7 +27,7 @@ impl Case {
     }
 
     /// Imports values and mask in a given form on a device.
-    fn import(&self, target: &Target, form: Form) -> (Array, Array) {
+    fn import(&self, target: &Target, form: Form) -> (DeviceArray, DeviceArray) {
         let (longer, mask): (_, ArrayRef) = (self.sample.longer(), std::sync::Arc::new(self.longer_mask()));
         let values = target.import_as(form, &longer, self.sample.offset, self.sample.len);
         (values, target.import_as(form, &mask, self.mask_offset, self.sample.len))

@@ -6,7 +6,7 @@ use arrow_array::{Array as _, ArrayRef, BooleanArray, Int64Array, UInt32Array};
 use arrow_schema::DataType;
 use bowstring::compute::{OutOfBounds, TakeOptions, filter, take};
 use bowstring::exchange::to_arrow;
-use bowstring::{Array, Error};
+use bowstring::{DeviceArray, Error};
 use proptest::prelude::*;
 
 use crate::support::*;
@@ -118,7 +118,8 @@ fn an_index_out_of_bounds_is_an_error_or_a_null_and_never_wraps() {
                 let context = format!("{data_type} by {indices:?}");
                 let (ours, by) = (target.import(&values), target.import(&indices));
                 // A device that need not wait reports the error when the result is read.
-                let seen = |taken: Array| target.stream.download(&taken).and_then(|host| to_arrow(&host));
+                let seen =
+                    |taken: DeviceArray| target.stream.download(&taken).and_then(|host| to_arrow(&host));
                 match take(&ours, &by, &TakeOptions::default(), &target.stream).wait().and_then(seen) {
                     Err(Error::IndexOutOfBounds { row: 2, len: 65, index }) => {
                         assert_eq!(Some(index), numbers(&indices)[2], "{context}")

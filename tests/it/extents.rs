@@ -26,7 +26,7 @@ use bowstring::exchange::{
 };
 use bowstring::expr::{Expr, col};
 use bowstring::ffi::DeviceType;
-use bowstring::{Array, Device, DeviceBatch, Error, Result, Stream};
+use bowstring::{Device, DeviceArray, DeviceBatch, Error, Result, Stream};
 
 use crate::exchange::foreign::{RawArray, RawDeviceArray, Releases, produce_in, schema};
 use crate::support::{assert_same_rows, guarded, rows};
@@ -121,16 +121,16 @@ fn stranger(case: &Case, lie: i64, releases: &Releases, device: &Device, len: us
 }
 
 /// The same array, in memory that a runtime shares between a device and the host.
-fn shared(array: &Array) -> Array {
+fn shared(array: &DeviceArray) -> DeviceArray {
     let mut parts = array.clone().into_parts();
     parts.place = Place { device_type: DeviceType::CudaHost, device_id: 0 };
     parts.children = parts.children.iter().map(shared).collect();
     parts.dictionary = parts.dictionary.as_ref().map(shared);
-    Array::try_new(parts).unwrap()
+    DeviceArray::try_new(parts).unwrap()
 }
 
 /// A request to an array: its name, the rows that it selects, and the operation.
-type Ask<'a> = (&'static str, Vec<usize>, Box<dyn Fn(&Array) -> Result<Array> + 'a>);
+type Ask<'a> = (&'static str, Vec<usize>, Box<dyn Fn(&DeviceArray) -> Result<DeviceArray> + 'a>);
 
 fn asked<'a>(len: usize, first: usize, stream: &'a Stream, other: &'a Stream) -> Vec<Ask<'a>> {
     let all: Vec<usize> = (0..len).collect();
@@ -186,9 +186,9 @@ fn asked<'a>(len: usize, first: usize, stream: &'a Stream, other: &'a Stream) ->
 }
 
 /// Makes every request to rows `first .. first + len` of a faulty array; `ours` contains these rows.
-fn ask(context: &str, honest: &ArrayRef, ours: &Array, first: usize, streams: [&Stream; 2]) {
+fn ask(context: &str, honest: &ArrayRef, ours: &DeviceArray, first: usize, streams: [&Stream; 2]) {
     let [stream, other] = streams;
-    let down = |array: Array| {
+    let down = |array: DeviceArray| {
         let is_here = array.place().device_type.host_accessible();
         let there = if is_here { array } else { stream.download(&array)? };
         there.wait()?;

@@ -11,7 +11,7 @@ use bowstring::compute::*;
 use bowstring::device::testing::{self, Alive, EmulatedDevice, EmulatorOptions};
 use bowstring::exchange::{export_array, export_stream, from_arrow, import_array, import_stream, to_arrow};
 use bowstring::expr::{Expr, bool_or, col, count, if_else, sum};
-use bowstring::{Array, DeviceBatch, Error, Result, Stream};
+use bowstring::{DeviceArray, DeviceBatch, Error, Result, Stream};
 
 use crate::exchange::foreign::{RawDeviceArray, Releases, produce, schema, structs};
 use crate::support::operations::{Argument, OPERATIONS, Operation};
@@ -27,7 +27,7 @@ struct Given<'a> {
 }
 
 impl Given<'_> {
-    fn import(&self) -> Result<Array> {
+    fn import(&self) -> Result<DeviceArray> {
         let place = self.device.device().place();
         let raw = RawDeviceArray {
             device_id: place.device_id,
@@ -40,11 +40,11 @@ impl Given<'_> {
             .map(|(_, array)| array)
     }
 
-    fn on(&self, array: ArrayRef, stream: &Stream) -> Result<Array> {
+    fn on(&self, array: ArrayRef, stream: &Stream) -> Result<DeviceArray> {
         stream.upload(&from_arrow(&array)?)
     }
 
-    fn mask(&self, stream: &Stream) -> Result<Array> {
+    fn mask(&self, stream: &Stream) -> Result<DeviceArray> {
         let kind = Mask { percent: 50.0, run: 2, nulls: Nulls::Some };
         self.on(Arc::new(mask(kind, ROWS, &mut Random::new(5))), stream)
     }
@@ -71,7 +71,7 @@ impl Given<'_> {
 type Work<'a> = &'a dyn Fn(&Given<'_>, &Stream) -> Result<Vec<Value>>;
 type PlainWork = fn(&Given<'_>, &Stream) -> Result<Vec<Value>>;
 
-fn down(array: &Array, stream: &Stream) -> Result<Vec<Value>> {
+fn down(array: &DeviceArray, stream: &Stream) -> Result<Vec<Value>> {
     Ok(rows(&to_arrow(&stream.download(array)?)?))
 }
 

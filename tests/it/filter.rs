@@ -9,7 +9,7 @@ use arrow_schema::{DataType, Field, Schema};
 use bowstring::array::Parts;
 use bowstring::compute::{Selection, filter};
 use bowstring::exchange::{batch_from_arrow, from_arrow, to_arrow};
-use bowstring::{Array, Error, Stream};
+use bowstring::{DeviceArray, Error, Stream};
 
 use crate::support::*;
 
@@ -117,11 +117,11 @@ fn arguments_that_do_not_fit_are_errors() {
 }
 
 /// The array with other offsets, whose first and last values are valid.
-fn with_offsets(array: &dyn arrow_array::Array, offsets: &[i32]) -> Array {
+fn with_offsets(array: &dyn arrow_array::Array, offsets: &[i32]) -> DeviceArray {
     let offsets = from_arrow(&Int32Array::from(offsets.to_vec())).unwrap();
     let mut parts: Parts = from_arrow(array).unwrap().into_parts();
     parts.buffers[0] = offsets.buffers()[0].clone();
-    Array::try_new(parts).unwrap()
+    DeviceArray::try_new(parts).unwrap()
 }
 
 #[test]
@@ -151,7 +151,7 @@ fn runs_that_end_too_early_are_an_error() {
     let data_type = DataType::RunEndEncoded(run_ends, Arc::new(Field::new("values", DataType::Int32, true)));
     let mut parts = Parts::new(data_type, 5);
     parts.children = vec![ends, values];
-    let array = Array::try_new(parts).unwrap();
+    let array = DeviceArray::try_new(parts).unwrap();
     let keep = from_arrow(&BooleanArray::from(vec![true, false, true, true, true])).unwrap();
     let result = filter(&array, &keep, &stream).wait();
     assert!(matches!(result, Err(Error::OutOfSpec { .. })), "{result:?}");

@@ -4,7 +4,7 @@
 use arrow_array::{BooleanArray, Int32Array, Int64Array};
 use bowstring::compute::{CastOptions, TakeOptions, cast, filter, null_count, take};
 use bowstring::exchange::{from_arrow, to_arrow};
-use bowstring::{Array, Stream};
+use bowstring::{DeviceArray, Stream};
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -49,7 +49,7 @@ fn forked(limit: Duration, work: impl FnOnce()) -> Option<c_int> {
 
 /// Runs each operation on enough rows for several threads.
 fn operations(rows: usize) {
-    let values: Array = from_arrow(&Int64Array::from_iter_values(0..rows as i64)).unwrap();
+    let values: DeviceArray = from_arrow(&Int64Array::from_iter_values(0..rows as i64)).unwrap();
     let mask = from_arrow(&(0..rows).map(|row| Some(row % 2 == 0)).collect::<BooleanArray>()).unwrap();
     let stream = Stream::cpu();
     let kept = filter(&values, &mask, &stream).wait().unwrap();

@@ -13,7 +13,7 @@ use arrow_buffer::{BooleanBuffer, NullBuffer, OffsetBuffer};
 use arrow_schema::{DataType, Field};
 use bowstring::compute::{CastOptions, FormatOptions, TakeOptions, cast, filter, is_null, null_count, take};
 use bowstring::exchange::from_arrow;
-use bowstring::{Array, Error, Result, Stream, interruptible};
+use bowstring::{DeviceArray, Error, Result, Stream, interruptible};
 
 use crate::support::work;
 
@@ -99,7 +99,7 @@ fn interrupted_at<T>(times: usize, work: impl FnOnce() -> Result<T>) -> (Result<
     (interruptible(Duration::ZERO, ask, work), asked.get())
 }
 
-type Work = Box<dyn Fn() -> Result<Array>>;
+type Work = Box<dyn Fn() -> Result<DeviceArray>>;
 
 /// Operations on few rows of so many bytes, or on so many rows that take no memory.
 fn moving(wide: usize, rows: usize) -> Vec<(String, Work)> {
@@ -174,7 +174,7 @@ fn casts_with_formats_of_their_own_are_interrupted() {
     let format = String::from("%d.%m.%Y");
     let format_options = FormatOptions::new().with_date_format(Some(&format)).with_null("none");
     let options = CastOptions { safe: true, format_options };
-    let written = |days: &Array| cast(days, &DataType::Utf8, &options, &Stream::cpu()).wait();
+    let written = |days: &DeviceArray| cast(days, &DataType::Utf8, &options, &Stream::cpu()).wait();
     let (done, asked) = interrupted_at(3, || written(&days));
     assert!(matches!(done, Err(Error::Interrupted)) && asked == 3, "{:?} after {asked}", done.err());
     let said = bowstring::exchange::to_arrow(&written(&days.slice(40, 2).unwrap()).unwrap()).unwrap();

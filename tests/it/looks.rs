@@ -13,7 +13,7 @@ use arrow_schema::{DataType, Field, UnionFields, UnionMode};
 use bowstring::compute::*;
 use bowstring::exchange::from_arrow;
 use bowstring::expr::{col, sum};
-use bowstring::{Array, DeviceBatch, Error, Stream};
+use bowstring::{DeviceArray, DeviceBatch, Error, Stream};
 
 use crate::support::*;
 
@@ -24,7 +24,7 @@ const SEEDS: std::ops::Range<u64> = 0..3;
 /// Some columns, as a batch that has a column of numbers too, and as one array: a struct of several.
 struct Values {
     batch: DeviceBatch,
-    array: Array,
+    array: DeviceArray,
     types: Vec<DataType>,
     /// A row of the array's type, without nulls.
     scalar: ArrayRef,
@@ -33,10 +33,10 @@ struct Values {
 /// The other arguments of the operations.
 struct Arguments {
     stream: Stream,
-    mask: Array,
+    mask: DeviceArray,
     selection: Selection,
-    indices: Array,
-    indices_with_nulls: Array,
+    indices: DeviceArray,
+    indices_with_nulls: DeviceArray,
 }
 
 type Run = fn(&Values, &Arguments) -> Result<(), Error>;
@@ -175,7 +175,7 @@ impl Values {
         let batch = columns.into_iter().chain([("n".to_owned(), numbers, true)]);
         let batch = RecordBatch::try_from_iter_with_nullable(batch).unwrap();
         let batch = stream.upload(&DeviceBatch::try_from(&batch).unwrap()).unwrap();
-        let counted = |column: &Array| uncounted(column.clone());
+        let counted = |column: &DeviceArray| uncounted(column.clone());
         let columns = batch.columns().iter().map(counted).collect();
         Values {
             batch: DeviceBatch::try_new(batch.schema().clone(), columns, ROWS).unwrap(),

@@ -121,7 +121,7 @@ fn no_concat_takes_more_than_was_reserved() {
                 let mut expected = None;
                 let peak = allocations::peak(|| expected = Some(arrow_select::concat::concat(&theirs)));
                 let ours: Vec<_> = chunks.iter().map(|chunk| from_arrow(chunk).unwrap()).collect();
-                let ours: Vec<&bowstring::Array> = ours.iter().collect();
+                let ours: Vec<&bowstring::DeviceArray> = ours.iter().collect();
                 let joined = concat(&ours, &stream).wait().map(|joined| to_arrow(&joined).unwrap());
                 assert_eq!(joined.ok(), expected.unwrap().ok(), "{kind} of {data_type}");
                 // Small allocations are not bounded.

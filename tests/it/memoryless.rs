@@ -18,7 +18,7 @@ use bowstring::compute::{
     is_not_null, is_null, logical_null_count, null_count, take,
 };
 use bowstring::exchange::{from_arrow, to_arrow, validate};
-use bowstring::{Array, Error, Stream};
+use bowstring::{DeviceArray, Error, Stream};
 
 use crate::support::{children, types};
 
@@ -29,7 +29,7 @@ fn item(data_type: &DataType, nullable: bool) -> Arc<Field> {
     Arc::new(Field::new("item", data_type.clone(), nullable))
 }
 
-fn ours(array: &dyn arrow_array::Array) -> Array {
+fn ours(array: &dyn arrow_array::Array) -> DeviceArray {
     from_arrow(array).unwrap()
 }
 
@@ -54,7 +54,7 @@ fn nulls(rows: usize) -> ArrayRef {
 }
 
 /// Values of no bytes, which arrow-rs cannot count.
-fn no_bytes(rows: usize, validity: bool) -> Array {
+fn no_bytes(rows: usize, validity: bool) -> DeviceArray {
     let mut parts = Parts::new(DataType::FixedSizeBinary(0), rows);
     parts.buffers = vec![Bytes::empty()];
     if validity {
@@ -63,7 +63,7 @@ fn no_bytes(rows: usize, validity: bool) -> Array {
             Some(bowstring::array::Bitmap { buffer: bits.buffers()[0].clone(), offset: bits.offset() });
         parts.null_count = None;
     }
-    Array::try_new(parts).unwrap()
+    DeviceArray::try_new(parts).unwrap()
 }
 
 fn runs<R: arrow_array::types::RunEndIndexType>(end: R::Native, values: &dyn arrow_array::Array) -> ArrayRef {
@@ -112,7 +112,7 @@ fn views(rows: usize, bytes: usize) -> ArrayRef {
 }
 
 /// An array's name, with the function that makes it.
-type Named = (&'static str, fn() -> Array);
+type Named = (&'static str, fn() -> DeviceArray);
 
 /// The arrays under test.
 fn arrays() -> Vec<Named> {
@@ -224,7 +224,7 @@ fn attempt<T>(what: String, work: impl FnOnce() -> Result<T, Error>) -> Option<T
     }
 }
 
-fn all_operations(array: &Array) {
+fn all_operations(array: &DeviceArray) {
     let (stream, options) = (Stream::cpu(), TakeOptions::default());
     attempt("validate".into(), || validate(array));
     attempt("to_arrow".into(), || to_arrow(array));
@@ -298,7 +298,7 @@ fn rows_without_memory_are_filtered_and_taken() {
     let stream = Stream::cpu();
     let mask = ours(&BooleanArray::from(vec![false, true, true]));
     let indices = ours(&Int32Array::from(vec![Some(2), None, Some(2)]));
-    let take = |array: &Array| take(array, &indices, &TakeOptions::default(), &stream).wait().unwrap();
+    let take = |array: &DeviceArray| take(array, &indices, &TakeOptions::default(), &stream).wait().unwrap();
     let offsets = [0, HALF as i64, HALF as i64, MANY as i64];
     let kinds: [(&str, ArrayRef); 3] = [
         ("nulls", nulls(MANY)),

@@ -12,7 +12,7 @@ use bowstring::compute::{
 };
 use bowstring::exchange::from_arrow;
 use bowstring::expr::{Aggregation, Expr, Literal, Options, col, count_all, lit, max, mean, min, sum};
-use bowstring::{Array, DeviceBatch, Error, Result, Stream};
+use bowstring::{DeviceArray, DeviceBatch, Error, Result, Stream};
 
 use crate::support::devices;
 
@@ -22,7 +22,7 @@ fn no_columns(rows: usize) -> DeviceBatch {
     DeviceBatch::try_new(Arc::new(Schema::empty()), vec![], rows).unwrap()
 }
 
-fn nulls(rows: usize) -> Array {
+fn nulls(rows: usize) -> DeviceArray {
     from_arrow(&NullArray::new(rows)).unwrap()
 }
 

@@ -10,7 +10,7 @@ use bowstring::array::{Buffer, Parts};
 use bowstring::compute::*;
 use bowstring::device::testing::{EmulatedDevice, EmulatorOptions};
 use bowstring::exchange::{export_array, from_arrow, import_array};
-use bowstring::{Array, Error, Result, Stream};
+use bowstring::{DeviceArray, Error, Result, Stream};
 
 /// Enough for the possible answers, and too little for the impossible ones.
 const MEMORY: usize = 16 << 20;
@@ -32,7 +32,7 @@ fn fields(of: &[DataType]) -> DataType {
 }
 
 /// This many rows of a type without bytes; `None` if the type cannot have that many.
-fn rows_of(data_type: &DataType, len: usize, stream: &Stream) -> Option<Array> {
+fn rows_of(data_type: &DataType, len: usize, stream: &Stream) -> Option<DeviceArray> {
     let mut parts = Parts::new(data_type.clone(), len);
     parts.place = stream.device().place();
     parts.buffers = match data_type {
@@ -49,7 +49,7 @@ fn rows_of(data_type: &DataType, len: usize, stream: &Stream) -> Option<Array> {
         }
         _ => vec![],
     };
-    Some(Array::try_new(parts).unwrap())
+    Some(DeviceArray::try_new(parts).unwrap())
 }
 
 fn types() -> Vec<DataType> {
@@ -68,7 +68,7 @@ fn types() -> Vec<DataType> {
 }
 
 /// Consecutive lists of items without bytes.
-fn lists(to: &DataType, of: &DataType, items: usize, stream: &Stream) -> Option<Array> {
+fn lists(to: &DataType, of: &DataType, items: usize, stream: &Stream) -> Option<DeviceArray> {
     let ends = [0, items / 2, items];
     let offsets: ArrayRef = Arc::new(Int64Array::from_iter_values(ends.map(|end| end as i64)));
     let offsets = stream.upload(&from_arrow(&offsets).unwrap()).unwrap();
@@ -82,10 +82,10 @@ fn lists(to: &DataType, of: &DataType, items: usize, stream: &Stream) -> Option<
     let mut parts = Parts::new(to.clone(), ends.len() - 1);
     (parts.place, parts.ready) = (offsets.place(), offsets.ready().cloned());
     (parts.buffers, parts.children) = (offsets.buffers().to_vec(), vec![rows_of(of, items, stream)?]);
-    Some(Array::try_new(parts).unwrap())
+    Some(DeviceArray::try_new(parts).unwrap())
 }
 
-fn arrays(stream: &Stream) -> Vec<Array> {
+fn arrays(stream: &Stream) -> Vec<DeviceArray> {
     let lens = [1, 3, 1000, 1 << 31, 1 << 40, (1 << 60) - 1, 1 << 62];
     let of = |len: usize| {
         let lists_of = |of: DataType| {
@@ -99,7 +99,7 @@ fn arrays(stream: &Stream) -> Vec<Array> {
 }
 
 /// Accepts an answer, or an error that blames memory or the caller; anything else fails the test.
-fn settled<T>(what: &str, array: &Array, result: Result<T>) -> Option<T> {
+fn settled<T>(what: &str, array: &DeviceArray, result: Result<T>) -> Option<T> {
     match result {
         Ok(answer) => Some(answer),
         Err(
@@ -112,7 +112,7 @@ fn settled<T>(what: &str, array: &Array, result: Result<T>) -> Option<T> {
     }
 }
 
-fn waited(array: Array) -> Result<Array> {
+fn waited(array: DeviceArray) -> Result<DeviceArray> {
     array.wait().map(|()| array)
 }
 
@@ -213,7 +213,7 @@ fn few_of_many_rows_are_right() {
     let stream = emulated.device().stream().unwrap();
     let by: ArrayRef = Arc::new(Int64Array::from(vec![1 << 39, 0, (1 << 40) - 1]));
     let by = stream.upload(&from_arrow(&by).unwrap()).unwrap();
-    let few = |array: &Array| take(array, &by, &TakeOptions::default(), &stream).wait();
+    let few = |array: &DeviceArray| take(array, &by, &TakeOptions::default(), &stream).wait();
     let pairs = few(&rows_of(&fixed(DataType::Null, 1 << 20), 1 << 40, &stream).unwrap()).unwrap();
     assert_eq!((pairs.len(), pairs.children()[0].len()), (3, 3 << 20));
     let structs = few(&rows_of(&fields(&[DataType::FixedSizeBinary(0)]), 1 << 40, &stream).unwrap()).unwrap();

@@ -10,7 +10,7 @@ use bowstring::array::Batches;
 use bowstring::compute::batches::{cast_batches, in_step, take_batches};
 use bowstring::compute::{CastOptions, OutOfBounds, TakeOptions, cast, filter, nullable, take};
 use bowstring::exchange::{batch_from_arrow, batch_to_arrow, export_batches, from_arrow};
-use bowstring::{Array, DeviceBatch, Error, Result, Stream};
+use bowstring::{DeviceArray, DeviceBatch, Error, Result, Stream};
 
 use crate::exchange::foreign_stream::read_batches;
 use crate::support::devices;
@@ -46,7 +46,7 @@ fn here(stream: &Stream, batch: &DeviceBatch) -> Result<RecordBatch> {
     batch_to_arrow(&stream.download(batch)?)
 }
 
-fn indices(stream: &Stream, indices: Vec<Option<i32>>) -> Array {
+fn indices(stream: &Stream, indices: Vec<Option<i32>>) -> DeviceArray {
     stream.upload(&from_arrow(&Int32Array::from(indices)).unwrap()).unwrap()
 }
 
@@ -62,7 +62,7 @@ fn refused(result: Result<()>, name: &str) {
 
 /// The outcome of a cast, whether it fails at once or when it is awaited.
 fn outcome(casted: Result<DeviceBatch>) -> Result<()> {
-    casted?.columns().iter().try_for_each(Array::wait)
+    casted?.columns().iter().try_for_each(DeviceArray::wait)
 }
 
 #[test]
@@ -70,7 +70,8 @@ fn rows_that_are_taken_may_be_null() {
     for target in devices() {
         let stream = &target.stream;
         let batch = there(stream, &rows());
-        let take = |at: &Array, options: &TakeOptions| take(&batch, at, options, stream).wait().unwrap();
+        let take =
+            |at: &DeviceArray, options: &TakeOptions| take(&batch, at, options, stream).wait().unwrap();
         // Indices that are known to be valid leave the schema alone, with or without a bitmap.
         let all = indices(stream, vec![Some(2), Some(0)]);
         assert_eq!(take(&all, &TakeOptions::default()).schema(), batch.schema(), "{target:?}");

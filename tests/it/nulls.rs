@@ -27,7 +27,7 @@ fn check(array: &ArrayRef, offset: usize, len: usize, form: Form) {
             if !known {
                 parts.null_count = None;
             }
-            let values = bowstring::Array::try_new(parts.clone()).unwrap();
+            let values = bowstring::DeviceArray::try_new(parts.clone()).unwrap();
             let stream = &target.stream;
             if let Some(count) = target.answer(null_count(&values, stream).wait(), &context) {
                 assert_eq!(count, sliced.null_count(), "{context}");
@@ -92,7 +92,7 @@ fn many_rows_on_many_threads() {
         parts.buffers = vec![buffer.clone()];
         parts.validity = Some(Bitmap { buffer: buffer.clone(), offset });
         parts.null_count = None;
-        let values = bowstring::Array::try_new(parts).unwrap();
+        let values = bowstring::DeviceArray::try_new(parts).unwrap();
         let set = (offset..offset + len).filter(|i| bytes[i / 8] >> (i % 8) & 1 == 1).count();
         assert_eq!(null_count(&values, &Stream::cpu()).wait(), Ok(len - set), "{offset}");
     }

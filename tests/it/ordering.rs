@@ -11,7 +11,7 @@ use bowstring::device::testing::{self, EmulatedDevice, EmulatorOptions, ManualEv
 use bowstring::exchange::{export_array, export_batch, from_arrow, import_array, import_batch, to_arrow};
 use bowstring::expr::{col, sum};
 use bowstring::ffi::ArrowDeviceArray;
-use bowstring::{Array, Device, DeviceBatch, Error};
+use bowstring::{Device, DeviceArray, DeviceBatch, Error};
 
 use crate::exchange::foreign::{RawDeviceArray, Releases, produce, schema, structs};
 use crate::support::*;
@@ -37,7 +37,7 @@ fn foreign(
     raw.into_ours()
 }
 
-fn import(mut array: ArrowDeviceArray, data_type: &arrow_schema::DataType, device: &Device) -> Array {
+fn import(mut array: ArrowDeviceArray, data_type: &arrow_schema::DataType, device: &Device) -> DeviceArray {
     // SAFETY: `produce` and the library make valid structs, with events that live until release.
     unsafe { import_array(&mut array, &schema(data_type), device) }.unwrap().1
 }
@@ -200,7 +200,7 @@ fn a_block_that_a_copy_is_on_its_way_to_is_not_given_away_where_the_next_copy_fa
     let (one, two) = (device.device().stream().unwrap(), device.device().stream().unwrap());
     let soon = two.upload(&from_arrow(&ints(1000)).unwrap()).unwrap();
     // The sum and the failing row are copied one after the other.
-    let total = |values: &bowstring::Array, stream| {
+    let total = |values: &bowstring::DeviceArray, stream| {
         let fields = vec![Field::new("a", arrow_schema::DataType::Int64, true)];
         let schema = Arc::new(arrow_schema::Schema::new(fields));
         let rows = bowstring::DeviceBatch::try_new(schema, vec![values.clone()], 100).unwrap();

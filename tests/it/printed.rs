@@ -294,7 +294,8 @@ fn what_lies_is_an_error_where_it_is_seen() {
     let raw =
         |offsets: &[i32]| -> Vec<u8> { offsets.iter().flat_map(|offset| offset.to_le_bytes()).collect() };
     for target in devices().into_iter().filter(|target| target.name != "cpu") {
-        let printed = |lists: &bowstring::Array, to| cast(lists, to, &options(true), &target.stream).wait();
+        let printed =
+            |lists: &bowstring::DeviceArray, to| cast(lists, to, &options(true), &target.stream).wait();
         for to in &TEXTS {
             for lie in [[0, 1, 9, 4], [0, 2, 1, 4], [-1, 1, 2, 4], [0, 1, 2, i32::MAX]] {
                 let lists = target.forged(&lists, &raw(&lie));
@@ -304,7 +305,7 @@ fn what_lies_is_an_error_where_it_is_seen() {
             for lie in [[0, 1, 3, 2, 5], [0, 1, 3, 4, 6], [0, 1, 3, -4, 5], [0, 1, 3, i32::MAX, 5]] {
                 let mut parts = target.import(&lists).into_parts();
                 parts.children[0] = target.forged(&texts, &raw(&lie));
-                let lists = bowstring::Array::try_new(parts).unwrap();
+                let lists = bowstring::DeviceArray::try_new(parts).unwrap();
                 let answer = printed(&lists, to);
                 assert!(matches!(answer, Err(Error::OutOfSpec { .. })), "{lie:?}: {answer:?}");
                 let seen = target.export(&printed(&lists.slice(0, 2).unwrap(), to).unwrap());

@@ -7,7 +7,7 @@ use arrow_array::{
     ArrayRef, BooleanArray, Int32Array, Int64Array, LargeBinaryArray, ListArray, StringArray, UInt64Array,
 };
 use arrow_schema::{DataType, Field, Fields, Schema};
-use bowstring::array::{Array, Buffer, Parts, Place};
+use bowstring::array::{Buffer, DeviceArray, Parts, Place};
 use bowstring::compute::{CastOptions, TakeOptions, cast, filter, take};
 use bowstring::{DeviceBatch, Error};
 
@@ -137,7 +137,7 @@ fn the_host_waits_once_for_a_batch_however_deep() {
         let target = Target::emulator(width);
         let random = &mut Random::new(4);
         let types = range_types();
-        let columns: Vec<Array> = types
+        let columns: Vec<DeviceArray> = types
             .iter()
             .map(|data_type| target.import(&array(data_type, 500, Nulls::Some, random)))
             .collect();
@@ -172,7 +172,7 @@ fn offsets_that_lie_are_errors() {
                 // The last work queued on the stream completes last.
                 let mut parts: Parts = target.import(&array).into_parts();
                 parts.buffers[0] = lying.buffers()[0].clone();
-                let array = Array::try_new(parts).unwrap();
+                let array = DeviceArray::try_new(parts).unwrap();
                 let taken = take(&array, &by, &TakeOptions::default(), &target.stream).wait();
                 assert!(matches!(taken, Err(Error::OutOfSpec { .. })), "{offsets:?}: {taken:?}");
                 let kept = filter(&array, &mask, &target.stream).wait();
@@ -196,7 +196,7 @@ fn text_behind_offsets_that_lie_is_an_error() {
             let lying = target.import(&(Arc::new(Int64Array::from(offsets)) as ArrayRef));
             let mut parts: Parts = target.import(&values).into_parts();
             parts.buffers[0] = lying.buffers()[0].clone();
-            let array = Array::try_new(parts).unwrap();
+            let array = DeviceArray::try_new(parts).unwrap();
             for safe in [true, false] {
                 let options = CastOptions { safe, ..CastOptions::default() };
                 let text =
@@ -230,16 +230,16 @@ fn sums_of_lengths_do_not_wrap() {
             |data_type: &DataType| target.import(&arrow_array::new_empty_array(data_type)).into_parts();
         let of_len = |len: usize, mut parts: Parts| {
             (parts.len, parts.null_count) = (len, None);
-            Array::try_new(parts).unwrap()
+            DeviceArray::try_new(parts).unwrap()
         };
         let nulls = |len: i64| of_len(len as usize, empty(&DataType::Null));
-        let large = |offsets: &[i64], of: Array| {
+        let large = |offsets: &[i64], of: DeviceArray| {
             let mut parts = empty(&large_list(of.data_type().clone()));
             let offsets: ArrayRef = Arc::new(Int64Array::from(offsets.to_vec()));
             (parts.buffers, parts.children) = (target.import(&offsets).buffers().to_vec(), vec![of]);
             of_len(offsets.len() - 1, parts)
         };
-        let fixed = |size: i32, len: usize, of: Array| {
+        let fixed = |size: i32, len: usize, of: DeviceArray| {
             let mut parts = empty(&fixed(of.data_type().clone(), size));
             parts.children = vec![of];
             of_len(len, parts)
@@ -313,7 +313,7 @@ fn bytes_of_unknown_extent_end_with_the_last_offset() {
         let bytes = &parts.buffers[1];
         // SAFETY: the same memory and owner; the offsets say how far it reaches.
         parts.buffers[1] = unsafe { Buffer::new(bytes.address(), None, bytes.owner().clone()) };
-        let ours = Array::try_new(parts).unwrap();
+        let ours = DeviceArray::try_new(parts).unwrap();
         let by = indices(&DataType::UInt8, 900, 256, Nulls::Some, &mut Random::new(6));
         let taken = take(&ours, &target.import(&by), &TakeOptions::default(), &target.stream).wait().unwrap();
         target.assert_same(&taken, &arrow_select::take::take(&values, &by, None).unwrap(), &"unknown extent");

@@ -11,7 +11,7 @@ use arrow_schema::Field;
 use bowstring::device::testing::{self, Alive, EmulatedDevice, EmulatorOptions};
 use bowstring::exchange::{export_array, from_arrow, import_array, to_arrow};
 use bowstring::ffi::{ArrowDeviceArray, FFI_ArrowSchema};
-use bowstring::{Array, Device, Error, Result};
+use bowstring::{Device, DeviceArray, Error, Result};
 
 use crate::support::operations::{Answer, OPERATIONS};
 use crate::support::*;
@@ -89,7 +89,7 @@ impl Worker<'_> {
         Ok(())
     }
 
-    fn check(&self, ours: &Array, right: &[Value]) -> Result<()> {
+    fn check(&self, ours: &DeviceArray, right: &[Value]) -> Result<()> {
         let back = self.device.stream()?.download(ours)?;
         assert_same_rows(&rows(&to_arrow(&back)?), right, ours.data_type());
         self.tally.right.fetch_add(1, Ordering::Relaxed);

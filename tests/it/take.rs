@@ -11,14 +11,14 @@ use arrow_schema::{DataType, Field, Fields, Schema, UnionFields, UnionMode};
 use bowstring::array::Parts;
 use bowstring::compute::{OutOfBounds, TakeOptions, take};
 use bowstring::exchange::{batch_from_arrow, from_arrow, to_arrow};
-use bowstring::{Array, Error, Result, Stream};
+use bowstring::{DeviceArray, Error, Result, Stream};
 
 use crate::support::*;
 
 /// Enough rows for several threads, and not a multiple of any block size.
 const LONG: usize = 300_007;
 
-fn plain_take(values: &Array, indices: &dyn arrow_array::Array) -> Result<Array> {
+fn plain_take(values: &DeviceArray, indices: &dyn arrow_array::Array) -> Result<DeviceArray> {
     take(values, &from_arrow(indices).unwrap(), &TakeOptions::default(), &Stream::cpu()).wait()
 }
 
@@ -79,7 +79,7 @@ fn the_first_bad_index_is_named_wherever_it_is() {
 #[test]
 fn negative_and_huge_indices_never_wrap() {
     let values = from_arrow(&Int64Array::from_iter_values(0..300)).unwrap();
-    let index_of = |result: Result<Array>| match result {
+    let index_of = |result: Result<DeviceArray>| match result {
         Err(Error::IndexOutOfBounds { index, .. }) => index,
         other => panic!("{other:?}"),
     };
@@ -128,7 +128,7 @@ fn offsets_that_lie_are_errors_and_nothing_is_read_through_them() {
         for array in [from_arrow(&text).unwrap(), from_arrow(&list).unwrap()] {
             let mut parts: Parts = array.into_parts();
             parts.buffers[0] = lying.buffers()[0].clone();
-            let result = plain_take(&Array::try_new(parts).unwrap(), &indices);
+            let result = plain_take(&DeviceArray::try_new(parts).unwrap(), &indices);
             assert!(matches!(result, Err(Error::OutOfSpec { .. })), "{offsets:?}: {result:?}");
         }
     }

@@ -9,7 +9,7 @@ use arrow_schema::{ArrowError, DataType, Field, Schema};
 use arrow_string::like;
 use bowstring::compute::{Projection, filter_where};
 use bowstring::expr::{Expr, Literal, Options, col, lit};
-use bowstring::{Array as Ours, DeviceBatch, Error};
+use bowstring::{DeviceArray as Ours, DeviceBatch, Error};
 
 use crate::expressions::{batch, of};
 use crate::support::*;

@@ -9,17 +9,17 @@ use arrow_array::BinaryArray;
 use arrow_schema::{DataType, Field, Schema};
 use bowstring::array::{Batches, Place};
 use bowstring::ffi::{ArrowDeviceArray, ArrowDeviceArrayStream, DeviceType, FFI_ArrowSchema};
-use bowstring::{Array, DeviceBatch, exchange};
+use bowstring::{DeviceArray, DeviceBatch, exchange};
 use bowstring_c::*;
 
 use super::{EMULATED, device, last_error, stream};
 
 /// An array of text, whose bytes are valid UTF-8 or not.
-fn text(good: bool) -> Array {
+fn text(good: bool) -> DeviceArray {
     let rows: [&[u8]; 2] = [b"one", if good { b"two" } else { b"\xff" }];
     let mut parts = exchange::from_arrow(&BinaryArray::from_iter_values(rows)).unwrap().into_parts();
     parts.data_type = DataType::Utf8;
-    Array::try_new(parts).unwrap()
+    DeviceArray::try_new(parts).unwrap()
 }
 
 fn schema() -> Schema {

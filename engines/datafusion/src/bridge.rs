@@ -15,7 +15,7 @@ use arrow_data as ours;
 use bowstring::array::Batches;
 use bowstring::exchange::{from_arrow_data, import_batches, to_arrow_data};
 use bowstring::ffi::ArrowDeviceArrayStream;
-use bowstring::{Array, Device, DeviceBatch};
+use bowstring::{Device, DeviceArray, DeviceBatch};
 use datafusion::arrow::array::{ArrayData, ArrayRef, RecordBatch, make_array};
 use datafusion::arrow::buffer::{BooleanBuffer, Buffer, NullBuffer};
 use datafusion::arrow::datatypes::SchemaRef;
@@ -36,7 +36,7 @@ pub(crate) fn batch_in(
     DeviceBatch::try_new(schema.clone(), arrays.collect::<Result<_>>()?, batch.num_rows()).map_err(external)
 }
 
-fn array_in(array: &ArrayRef, to: &arrow_schema::DataType) -> Result<Array> {
+fn array_in(array: &ArrayRef, to: &arrow_schema::DataType) -> Result<DeviceArray> {
     from_arrow_data(&data_in(&array.to_data(), to)).map_err(external)
 }
 
@@ -48,7 +48,7 @@ pub(crate) fn batch_out(batch: &DeviceBatch, schema: &SchemaRef) -> Result<Recor
 }
 
 /// Converts an array of ours in host memory to DataFusion's.
-pub(crate) fn array_out(array: &Array) -> Result<ArrayRef> {
+pub(crate) fn array_out(array: &DeviceArray) -> Result<ArrayRef> {
     Ok(make_array(data_out(&to_arrow_data(array).map_err(external)?)))
 }
 

@@ -264,7 +264,7 @@ impl Under {
         let waited = counters.device_wait.timer();
         let there = pending.await.map_err(external)?;
         // The copies may not have arrived yet.
-        there.columns().iter().try_for_each(bowstring::Array::wait).map_err(external)?;
+        there.columns().iter().try_for_each(bowstring::DeviceArray::wait).map_err(external)?;
         waited.done();
         let _timer = counters.baseline.elapsed_compute().timer();
         let batch = batch_out(&there, &self.run.schema)?;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bowstring::array::{Batches, Place};
 use bowstring::compute::batches::aggregate_batches;
-use bowstring::{Array, DeviceBatch, Stream};
+use bowstring::{DeviceArray, DeviceBatch, Stream};
 use datafusion::arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::error::Result;
@@ -155,7 +155,7 @@ fn computed(
             Some(projection.evaluate(&whole, stream).wait().map_err(external)?)
         }
     };
-    let there = |batch: &Option<DeviceBatch>, column: usize| -> Option<Array> {
+    let there = |batch: &Option<DeviceBatch>, column: usize| -> Option<DeviceArray> {
         batch.as_ref().and_then(|batch| batch.columns().get(column).cloned())
     };
     let column = |output: &Output| -> Result<ArrayRef> {

@@ -182,7 +182,7 @@ impl ExecutionPlan for DeviceScan {
                 let down = async {
                     let pending = stream.download_later(&next.map_err(external)?).map_err(external)?;
                     let there = pending.await.map_err(external)?;
-                    there.columns().iter().try_for_each(bowstring::Array::wait).map_err(external)?;
+                    there.columns().iter().try_for_each(bowstring::DeviceArray::wait).map_err(external)?;
                     counters.rows_down.add(there.len());
                     counters.baseline.record_output(there.len());
                     batch_out(&there, &to)

@@ -11,7 +11,7 @@ use super::numbers::{by_any, by_number, from_raw};
 use super::ranges::{Range, ranges};
 use super::slots::{Scratch, Slot, WORDS};
 use super::values::{arithmetic, choose, each_to, multiply, negate, widen};
-use crate::array::{Array, Buffer};
+use crate::array::{Buffer, DeviceArray};
 use crate::cpu::bitmap::Bits;
 use crate::cpu::{intrinsics, memory, rows};
 use crate::device::{HostPool, Reserved};
@@ -49,7 +49,7 @@ impl<'a> Machine<'a> {
     pub fn new(
         plan: &'a Plan,
         condition: Option<Id>,
-        columns: &'a [Array],
+        columns: &'a [DeviceArray],
         pool: &'a HostPool,
     ) -> Result<Machine<'a>> {
         let taken = pool.reserve(plan.bytes())?;

@@ -3,7 +3,7 @@
 use super::super::intrinsics::{AHEAD, prefetch};
 use super::super::{memory, rows};
 use crate::Result;
-use crate::array::{Array, Side, Slot, outside};
+use crate::array::{DeviceArray, Side, Slot, outside};
 
 /// The most bytes that a view holds inline.
 pub(super) const INLINE: usize = 12;
@@ -107,7 +107,7 @@ pub(in crate::cpu) enum Column<'a> {
 }
 
 impl<'a> Column<'a> {
-    pub fn of(column: &'a Array) -> Column<'a> {
+    pub fn of(column: &'a DeviceArray) -> Column<'a> {
         let bytes = |i: usize| memory::bytes(&column.buffers()[i]);
         match column.layout().slots().next() {
             Some(Slot::Offsets(4)) => {
@@ -139,6 +139,6 @@ pub(super) fn layout_of(side: Side<'_>) -> Box<dyn Layout + '_> {
 }
 
 /// Returns the bytes of the only row of a column.
-pub(crate) fn single(column: &Array) -> Result<Vec<u8>> {
+pub(crate) fn single(column: &DeviceArray) -> Result<Vec<u8>> {
     layout_of(Side::Column(column)).row(0).map(<[u8]>::to_vec).ok_or_else(|| outside(0))
 }

@@ -20,7 +20,7 @@ use super::selection::PARALLEL;
 use super::threads::{among_threads, each_part};
 use super::{intrinsics, memory};
 use crate::Result;
-use crate::array::{Array, Bitmap, Parts, Side, outside};
+use crate::array::{Bitmap, DeviceArray, Parts, Side, outside};
 use crate::device::{HostPool, interrupt};
 use arrow_schema::DataType;
 
@@ -43,7 +43,7 @@ pub(crate) fn test(
     right: Side<'_>,
     rows: usize,
     pool: &HostPool,
-) -> Result<Array> {
+) -> Result<DeviceArray> {
     let valid: Vec<&Bitmap> = [left, right].into_iter().filter_map(Side::nulls).collect();
     let mut words = pool.alloc(rows.div_ceil(64) * 8)?;
     let out = &mut memory::values_mut::<u64>(&mut words)[..rows.div_ceil(64)];
@@ -84,7 +84,7 @@ pub(crate) fn test(
             parts.validity = Some(Bitmap { buffer: both.freeze(rows.div_ceil(8)), offset: 0 });
         }
     }
-    Array::made(parts, true)
+    DeviceArray::made(parts, true)
 }
 
 /// Returns whether a row is valid, so that bad bytes are an error.
@@ -218,7 +218,7 @@ impl<'a> Asked<'a> {
     }
 }
 
-fn of_column(asked: &Asked<'_>, column: &Array, counts: Counts<'_>, out: &mut [u64]) -> Result<()> {
+fn of_column(asked: &Asked<'_>, column: &DeviceArray, counts: Counts<'_>, out: &mut [u64]) -> Result<()> {
     match Column::of(column) {
         Column::Short(layout) => of_rows(asked, &layout, column.len(), counts, out),
         Column::Long(layout) => of_rows(asked, &layout, column.len(), counts, out),

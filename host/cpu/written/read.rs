@@ -16,7 +16,7 @@ use super::super::map_rows::Outcome;
 use super::super::memory;
 use super::super::text::layout::{Column, Layout};
 use crate::Result;
-use crate::array::{Array, Bitmap, Parts, layout, outside};
+use crate::array::{Bitmap, DeviceArray, Parts, layout, outside};
 use crate::device::HostPool;
 
 /// The estimated cost of parsing a row, in bits moved, by which work is shared among threads.
@@ -24,7 +24,7 @@ const ROW: usize = 2048;
 
 /// The result of parsing a column.
 pub(crate) enum Read {
-    Values(Array),
+    Values(DeviceArray),
     /// The first row whose text cannot be parsed, if that is an error.
     Misfit(usize),
     /// Some texts name time zones, which this code cannot parse.
@@ -34,7 +34,7 @@ pub(crate) enum Read {
 /// Parses text into values. If `safe`, texts that cannot be parsed become null.
 pub(crate) fn read(
     (reading, words): (Reading, &[u64]),
-    values: &Array,
+    values: &DeviceArray,
     to: &DataType,
     safe: bool,
     pool: &HostPool,
@@ -86,7 +86,7 @@ pub(crate) fn read(
             parts.buffers = vec![result];
             parts.validity = Some(Bitmap { buffer: good.freeze(len.div_ceil(8)), offset: 0 });
             parts.null_count = Some(outcome.nulls);
-            Array::made(parts, true).map(Read::Values)
+            DeviceArray::made(parts, true).map(Read::Values)
         }
         None => with_nulls_of(values, to, result).map(Read::Values),
     }

@@ -14,7 +14,7 @@ use bowstring_kernels::written::{Backwards, Sink};
 use super::super::bitmap::Bits;
 use super::super::threads::{among_threads, each_part};
 use super::super::{memory, rows};
-use crate::array::{Array, Buffer, Parts, Slot, layout};
+use crate::array::{Buffer, DeviceArray, Parts, Slot, layout};
 use crate::device::{HostMemory, HostPool};
 use crate::{Error, Result};
 
@@ -34,10 +34,10 @@ const INLINE: usize = 12;
 /// Formats values; nulls get no text. The inner error is the first row whose value has no textual form.
 pub(crate) fn write(
     (writing, words): (Writing, &[u64]),
-    values: &Array,
+    values: &DeviceArray,
     to: &DataType,
     pool: &HostPool,
-) -> Result<std::result::Result<Array, usize>> {
+) -> Result<std::result::Result<DeviceArray, usize>> {
     let len = values.len();
     let source = Values::of(values);
     let refused = AtomicUsize::new(usize::MAX);
@@ -62,7 +62,7 @@ pub(crate) fn write(
         };
         parts.validity = values.validity().cloned();
         parts.null_count = values.known_null_count();
-        Array::made(parts, true).map(Ok)
+        DeviceArray::made(parts, true).map(Ok)
     })
 }
 
@@ -76,7 +76,7 @@ struct Values<'a> {
 }
 
 impl<'a> Values<'a> {
-    fn of(array: &'a Array) -> Values<'a> {
+    fn of(array: &'a DeviceArray) -> Values<'a> {
         let valid = rows::validity(array);
         match layout(array.data_type()).slots().next() {
             Some(Slot::Fixed(width)) => {
@@ -257,7 +257,7 @@ impl Backwards for Place<'_> {
 /// Concatenates the texts of all parts, and builds the offsets.
 fn joined<const O: usize>(
     texts: Vec<Texts>,
-    values: &Array,
+    values: &DeviceArray,
     to: &DataType,
     pool: &HostPool,
 ) -> Result<Vec<Buffer>> {

@@ -19,7 +19,7 @@ use super::super::sync::thread;
 use super::queue::{end_point, new_point, point};
 use super::{Emulator, Shared};
 pub use crate::array::layout::{Slot, children, layout};
-use crate::array::{Array, Place};
+use crate::array::{DeviceArray, Place};
 use crate::ffi::DeviceType;
 use crate::{Error, Result};
 
@@ -34,7 +34,7 @@ pub struct EmulatedDevice {
 
 /// Turns a host array into one of an emulated device, whose memory is host memory. Copies and moves nothing,
 /// so an array at odd addresses and bit offsets stays there.
-pub fn adopt(array: &Array, device: &Device) -> Result<Array> {
+pub fn adopt(array: &DeviceArray, device: &Device) -> Result<DeviceArray> {
     if device.place().device_type != DeviceType::Emulated || array.place() != Place::CPU {
         return Err(Error::invalid("adopt", "takes a host array and an emulated device"));
     }
@@ -42,7 +42,7 @@ pub fn adopt(array: &Array, device: &Device) -> Result<Array> {
     parts.place = device.place();
     parts.children = parts.children.iter().map(|child| adopt(child, device)).collect::<Result<_>>()?;
     parts.dictionary = parts.dictionary.map(|values| adopt(&values, device)).transpose()?;
-    Array::try_new(parts)
+    DeviceArray::try_new(parts)
 }
 
 /// Drops inputs whose work on the device has passed, without blocking. Every operation does so too.

@@ -10,7 +10,7 @@ use std::ptr::{NonNull, null, null_mut};
 
 use arrow_schema::{Field, Fields};
 
-use crate::array::{Array, Batches, DeviceBatch, nesting};
+use crate::array::{Batches, DeviceArray, DeviceBatch, nesting};
 use crate::device::sync::atomic::{AtomicU8, Ordering};
 use crate::exchange::export::{device_array, host_array, rows, unwritable};
 use crate::ffi::{
@@ -40,7 +40,7 @@ const RELEASED: u8 = 2;
 struct Source {
     schema: Box<dyn Fn() -> Result<FFI_ArrowSchema> + Send>,
     /// The next array, which must be of the stream's type; `None` at the end.
-    next: Box<dyn FnMut() -> Result<Option<Array>> + Send>,
+    next: Box<dyn FnMut() -> Result<Option<DeviceArray>> + Send>,
     device_type: DeviceType,
     /// The stream has ended, or its source has panicked.
     ended: bool,
@@ -52,7 +52,7 @@ struct Source {
 pub fn export_stream(
     field: Field,
     device_type: DeviceType,
-    arrays: impl Iterator<Item = Result<Array>> + Send + 'static,
+    arrays: impl Iterator<Item = Result<DeviceArray>> + Send + 'static,
 ) -> ArrowDeviceArrayStream {
     device_stream(Source::of_arrays(field, device_type, arrays))
 }
@@ -67,7 +67,7 @@ pub fn export_batches(batches: Batches) -> ArrowDeviceArrayStream {
 /// Exports arrays in host memory as a plain stream; otherwise like [`export_stream`].
 pub fn export_host_stream(
     field: Field,
-    arrays: impl Iterator<Item = Result<Array>> + Send + 'static,
+    arrays: impl Iterator<Item = Result<DeviceArray>> + Send + 'static,
 ) -> ArrowArrayStream {
     host_stream(Source::of_arrays(field, DeviceType::Cpu, arrays))
 }
@@ -81,7 +81,7 @@ impl Source {
     fn of_arrays(
         field: Field,
         device_type: DeviceType,
-        mut arrays: impl Iterator<Item = Result<Array>> + Send + 'static,
+        mut arrays: impl Iterator<Item = Result<DeviceArray>> + Send + 'static,
     ) -> Source {
         let data_type = field.data_type().clone();
         let next = move || match arrays.next().transpose()? {
@@ -107,13 +107,13 @@ impl Source {
 
     fn new(
         schema: Box<dyn Fn() -> Result<FFI_ArrowSchema> + Send>,
-        next: Box<dyn FnMut() -> Result<Option<Array>> + Send>,
+        next: Box<dyn FnMut() -> Result<Option<DeviceArray>> + Send>,
         device_type: DeviceType,
     ) -> Source {
         Source { schema, next, device_type, ended: false, last_error: None }
     }
 
-    fn pull(&mut self) -> Result<Option<Array>> {
+    fn pull(&mut self) -> Result<Option<DeviceArray>> {
         if self.ended {
             return Ok(None);
         }
@@ -141,7 +141,7 @@ impl Source {
 }
 
 /// Converts a batch into a struct array. The batch must have these fields.
-pub(in crate::exchange) fn rows_of(batch: &DeviceBatch, fields: &Fields) -> Result<Array> {
+pub(in crate::exchange) fn rows_of(batch: &DeviceBatch, fields: &Fields) -> Result<DeviceArray> {
     if batch.schema().fields() != fields {
         let problem = format!("a batch of {} in a stream of {fields:?}", batch.schema());
         return Err(Error::invalid("export", problem));
@@ -150,7 +150,7 @@ pub(in crate::exchange) fn rows_of(batch: &DeviceBatch, fields: &Fields) -> Resu
 }
 
 /// Returns the array if it is in the kind of memory that the stream declares.
-pub(in crate::exchange) fn placed(array: Array, device_type: DeviceType) -> Result<Array> {
+pub(in crate::exchange) fn placed(array: DeviceArray, device_type: DeviceType) -> Result<DeviceArray> {
     if array.place().device_type != device_type {
         let problem = format!("an array on {} in a stream of {device_type}", array.place());
         return Err(Error::invalid("export", problem));
@@ -248,7 +248,7 @@ unsafe fn get_next<T>(
     private_data: *mut c_void,
     out: *mut T,
     end: T,
-    give: fn(&Array) -> Result<T>,
+    give: fn(&DeviceArray) -> Result<T>,
 ) -> c_int {
     let answer = |source: &mut Source| {
         source.answer(|source| {

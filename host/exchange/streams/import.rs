@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 
-use crate::array::{Array, Batches, Place};
+use crate::array::{Batches, DeviceArray, Place};
 use crate::device::Device;
 use crate::exchange::import::{batch, import_typed, on_the_host, served, unparsable};
 use crate::ffi::{
@@ -90,7 +90,7 @@ impl ArrayReader {
         &self.field
     }
 
-    fn pull(&mut self) -> Result<Option<Array>> {
+    fn pull(&mut self) -> Result<Option<DeviceArray>> {
         let Some(source) = &mut self.source else { return Ok(None) };
         // SAFETY: the code that made the reader promised that the callbacks are what they should be.
         let array = unsafe { source.next() }?;
@@ -110,9 +110,9 @@ impl ArrayReader {
 }
 
 impl Iterator for ArrayReader {
-    type Item = Result<Array>;
+    type Item = Result<DeviceArray>;
 
-    fn next(&mut self) -> Option<Result<Array>> {
+    fn next(&mut self) -> Option<Result<DeviceArray>> {
         let pulled = self.pull();
         if !matches!(pulled, Ok(Some(_))) {
             self.source = None;

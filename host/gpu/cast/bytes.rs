@@ -8,13 +8,18 @@ use super::inside::Cast;
 use super::offsets::regular_offsets;
 use super::views::of_one_size;
 use crate::Result;
-use crate::array::Array;
+use crate::array::DeviceArray;
 use crate::gpu::parts::none;
 use crate::pass::bytes;
 use crate::transfer::sized_buffers;
 
 /// Casts rows of bytes that offsets describe.
-pub(super) async fn cast(cast: Cast<'_>, values: &Array, to: &DataType, size: i32) -> Result<Array> {
+pub(super) async fn cast(
+    cast: Cast<'_>,
+    values: &DeviceArray,
+    to: &DataType,
+    size: i32,
+) -> Result<DeviceArray> {
     let mut pass = cast.begin(&[values])?;
     if values.is_empty() {
         return none(pass, to);
@@ -49,7 +54,7 @@ pub(super) async fn cast(cast: Cast<'_>, values: &Array, to: &DataType, size: i3
     let mut parts = pass.parts(to.clone(), rows);
     (parts.validity, parts.null_count) = (Some(sized.valid), None);
     parts.buffers = vec![out.buffer()];
-    let casted = Array::try_new(parts)?;
+    let casted = DeviceArray::try_new(parts)?;
     pass.finish()?;
     Ok(casted)
 }

@@ -6,7 +6,7 @@ use arrow_cast::CastOptions;
 use arrow_schema::DataType;
 
 use super::inside::Cast;
-use crate::array::{Array, Parts};
+use crate::array::{DeviceArray, Parts};
 use crate::gpu::bitmap::nulls_of;
 use crate::gpu::indices::index_width;
 use crate::gpu::parts::{none, part_of};
@@ -17,7 +17,7 @@ use crate::{Error, Result};
 
 /// Casts a dictionary array to a plain one, or to one with other keys or values. Synchronises once if rows
 /// are ranges (see `take`), and whenever the cast of the values does.
-pub(super) async fn cast(cast: Cast<'_>, values: &Array, to: &DataType) -> Result<Array> {
+pub(super) async fn cast(cast: Cast<'_>, values: &DeviceArray, to: &DataType) -> Result<DeviceArray> {
     let dictionary =
         values.dictionary().ok_or_else(|| Error::invalid("cast", "a dictionary without values"))?;
     match (dictionary.data_type(), to) {
@@ -35,7 +35,7 @@ pub(super) async fn cast(cast: Cast<'_>, values: &Array, to: &DataType) -> Resul
             let pass = cast.begin(&[&keys, &dictionary])?;
             let (keys, dictionary) = (part_of(&pass, keys)?.into_parts(), part_of(&pass, dictionary)?);
             pass.finish()?;
-            Array::try_new(Parts { data_type: to.clone(), dictionary: Some(dictionary), ..keys })
+            DeviceArray::try_new(Parts { data_type: to.clone(), dictionary: Some(dictionary), ..keys })
         }
         _ => take_keys(cast, &cast.cast(dictionary, to).await?, values).await,
     }
@@ -45,10 +45,10 @@ pub(super) async fn cast(cast: Cast<'_>, values: &Array, to: &DataType) -> Resul
 /// cannot be dictionary values. Synchronises once in nearly all cases, and again if the values are text.
 pub(super) async fn encode(
     cast: Cast<'_>,
-    values: &Array,
+    values: &DeviceArray,
     to: &DataType,
     (key, of): (&DataType, &DataType),
-) -> Result<Option<Array>> {
+) -> Result<Option<DeviceArray>> {
     use DataType::*;
     // The intermediate type of arrow-cast.
     let through = match (of, values.data_type()) {
@@ -90,7 +90,7 @@ pub(super) async fn encode(
             let rows = rows_of_mask(&mut pass, firsts.mask(), firsts.count)?;
             // First occurrences are never null.
             let all = Parts { validity: None, null_count: Some(0), ..casted.clone().into_parts() };
-            let taken = take_one(&Array::try_new(all)?, &rows, Outside::Refused, cast.stream)?.await?;
+            let taken = take_one(&DeviceArray::try_new(all)?, &rows, Outside::Refused, cast.stream)?.await?;
             pass.input(&taken)?;
             (keys, part_of(&pass, taken)?)
         }
@@ -98,7 +98,7 @@ pub(super) async fn encode(
     let parts = pass.parts(to.clone(), casted.len());
     let mut parts = nulls_of(&mut pass, &casted, parts)?;
     (parts.buffers, parts.dictionary) = (vec![keys.buffer()], Some(dictionary));
-    let encoded = Array::try_new(parts)?;
+    let encoded = DeviceArray::try_new(parts)?;
     pass.finish()?;
     Ok(Some(encoded))
 }
@@ -115,15 +115,15 @@ fn check_keys(values: usize, key: &DataType) -> Result<()> {
 }
 
 /// Takes the rows of `from` by the keys of `values`.
-async fn take_keys(cast: Cast<'_>, from: &Array, values: &Array) -> Result<Array> {
+async fn take_keys(cast: Cast<'_>, from: &DeviceArray, values: &DeviceArray) -> Result<DeviceArray> {
     take_one(from, &keys(values)?, Outside::BadKey, cast.stream)?.await
 }
 
 /// Returns the keys as an array of numbers.
-fn keys(values: &Array) -> Result<Array> {
+fn keys(values: &DeviceArray) -> Result<DeviceArray> {
     let DataType::Dictionary(key, _) = values.data_type() else {
         return Err(Error::invalid("cast", "an array without keys"));
     };
     let parts = values.clone().into_parts();
-    Array::try_new(Parts { data_type: (**key).clone(), dictionary: None, ..parts })
+    DeviceArray::try_new(Parts { data_type: (**key).clone(), dictionary: None, ..parts })
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use arrow_schema::{DataType, Field};
 
 use super::inside::Cast;
-use crate::array::{Array, Bitmap, Parts};
+use crate::array::{Bitmap, DeviceArray, Parts};
 use crate::gpu::bitmap::{and, not};
 use crate::gpu::nulls::report_unset;
 use crate::gpu::structure::booleans;
@@ -20,7 +20,7 @@ use crate::{Error, Result};
 /// The rows of a parent, each of which has `each` rows of the part.
 #[derive(Clone, Copy)]
 pub(super) struct Above<'a> {
-    pub rows: &'a Array,
+    pub rows: &'a DeviceArray,
     pub each: usize,
 }
 
@@ -30,7 +30,7 @@ pub(super) struct Above<'a> {
 pub(super) async fn hold(
     cast: Cast<'_>,
     pass: &mut Pass,
-    part: &Array,
+    part: &DeviceArray,
     field: &Field,
     above: Option<Above<'_>>,
 ) -> Result<()> {
@@ -69,22 +69,22 @@ pub(super) async fn hold(
 /// Returns the validity of a part as booleans, for valid rows of `above` only. Reads as a filter does.
 async fn of_valid_rows(
     cast: Cast<'_>,
-    part: &Array,
+    part: &DeviceArray,
     own: &Bitmap,
     above: Above<'_>,
     valid: &Bitmap,
-) -> Result<Array> {
+) -> Result<DeviceArray> {
     let item = Arc::new(Field::new_list_field(DataType::Boolean, false));
     let parts = Parts::new(DataType::FixedSizeList(item, above.each as i32), above.rows.len());
     let (place, ready) = (part.place(), part.ready().cloned());
-    let lists = Array::try_new(Parts { place, ready, children: vec![booleans(part, own)?], ..parts })?;
+    let lists = DeviceArray::try_new(Parts { place, ready, children: vec![booleans(part, own)?], ..parts })?;
     let seen = filter(&[&lists], Source::Array(&booleans(above.rows, valid)?), cast.stream)?.await?;
     seen.columns[0].child_rows(0)
 }
 
 /// Returns whether rows of an array may be null although its own bitmap does not say so. Devices do not look
 /// into its parts.
-fn has_nulls_inside(array: &Array) -> bool {
+fn has_nulls_inside(array: &DeviceArray) -> bool {
     let mut parts = array.children().iter().chain(array.dictionary());
     match array.data_type() {
         DataType::Dictionary(..) | DataType::Union(..) | DataType::RunEndEncoded(..) => parts.any(|part| {

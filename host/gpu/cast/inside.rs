@@ -6,21 +6,21 @@ use std::pin::Pin;
 use arrow_cast::CastOptions;
 use arrow_schema::{DataType, Field};
 
-use crate::array::{Array, children, forbids_nulls};
+use crate::array::{DeviceArray, children, forbids_nulls};
 use crate::gpu::parts::none;
 use crate::pass::Pass;
 use crate::{Result, Stream};
 
 /// A part that is being made.
-pub(crate) type Part<'a> = Pin<Box<dyn Future<Output = Result<Array>> + Send + 'a>>;
+pub(crate) type Part<'a> = Pin<Box<dyn Future<Output = Result<DeviceArray>> + Send + 'a>>;
 
 /// The public operations that casts of parts call.
 #[derive(Clone, Copy)]
 pub(crate) struct Inside {
     /// Casts any part, by any route.
-    pub cast: for<'a> fn(&'a Array, &'a DataType, &'a CastOptions<'a>, &'a Stream) -> Part<'a>,
+    pub cast: for<'a> fn(&'a DeviceArray, &'a DataType, &'a CastOptions<'a>, &'a Stream) -> Part<'a>,
     /// Writes plain values as LargeUtf8. Values without a textual form have no bytes.
-    pub write: for<'a> fn(&'a Array, &'a Stream) -> Part<'a>,
+    pub write: for<'a> fn(&'a DeviceArray, &'a Stream) -> Part<'a>,
     /// Returns the text printed for values of a type that have no textual form.
     pub misfits: fn(&DataType) -> Option<Misfits>,
 }
@@ -43,13 +43,13 @@ pub(super) struct Cast<'a> {
 
 impl Cast<'_> {
     /// Casts values to another type, by any route.
-    pub async fn cast(self, values: &Array, to: &DataType) -> Result<Array> {
+    pub async fn cast(self, values: &DeviceArray, to: &DataType) -> Result<DeviceArray> {
         (self.inside.cast)(values, to, self.options, self.stream).await
     }
 
     /// Returns whether casting unreferenced items could change the result: by an error, or by nulls in a
     /// field that is not nullable.
-    pub fn minds_unseen(self, items: &Array, item: &Field) -> bool {
+    pub fn minds_unseen(self, items: &DeviceArray, item: &Field) -> bool {
         let (from, to) = (items.data_type(), item.data_type());
         let converted = from != to && (!self.options.safe || forbids_nulls(to) || fails_safely(from, to));
         !item.is_nullable() || converted
@@ -57,14 +57,14 @@ impl Cast<'_> {
 
     /// Casts an empty list array. Its items are cast too: the values of a dictionary may fail even if no row
     /// uses them.
-    pub async fn of_no_rows(self, values: &Array, to: &DataType, item: &Field) -> Result<Array> {
+    pub async fn of_no_rows(self, values: &DeviceArray, to: &DataType, item: &Field) -> Result<DeviceArray> {
         let items = self.cast(&values.children()[0].slice(0, 0)?, item.data_type()).await?;
         let pass = self.begin(&[values, &items])?;
         none(pass, to)
     }
 
     /// Begins a pass that reads these arrays.
-    pub fn begin(self, inputs: &[&Array]) -> Result<Pass> {
+    pub fn begin(self, inputs: &[&DeviceArray]) -> Result<Pass> {
         let mut pass = Pass::begin("cast", self.stream)?;
         inputs.iter().try_for_each(|input| pass.input(input))?;
         Ok(pass)

@@ -9,7 +9,7 @@ use bowstring_kernels::target::find;
 use super::offsets::{do_not_fit, most};
 use super::text::{Edges, build_views};
 use crate::Result;
-use crate::array::{Array, Slot, layout};
+use crate::array::{DeviceArray, Slot, layout};
 use crate::gpu::bitmap::nulls_of;
 use crate::pass::{Pass, Region, validity};
 
@@ -37,11 +37,11 @@ pub(crate) fn offset_width(to: &DataType) -> usize {
 /// not called if there are no bytes.
 pub(crate) fn lay_out(
     pass: &mut Pass,
-    values: &Array,
+    values: &DeviceArray,
     to: &DataType,
     lengths: Lengths,
     write: impl FnOnce(&mut Pass, &Region, &Region) -> Result<()>,
-) -> Result<Array> {
+) -> Result<DeviceArray> {
     let (rows, width, total) = (values.len(), offset_width(to), lengths.total);
     if total > most(width) {
         return Err(do_not_fit(total, to));
@@ -70,5 +70,5 @@ pub(crate) fn lay_out(
         }
         _ => vec![offsets.buffer(), bytes.buffer()],
     };
-    Array::try_new(parts)
+    DeviceArray::try_new(parts)
 }

@@ -29,17 +29,17 @@ use arrow_schema::DataType;
 
 use inside::Cast;
 
-use crate::array::Array;
+use crate::array::DeviceArray;
 use crate::{Result, Stream};
 
 /// Casts everything except plain values of fixed width; `None` for pairs of types that no device supports.
 pub(crate) async fn cast(
-    values: &Array,
+    values: &DeviceArray,
     to: &DataType,
     options: &CastOptions<'_>,
     stream: &Stream,
     inside: Inside,
-) -> Result<Option<Array>> {
+) -> Result<Option<DeviceArray>> {
     use DataType::*;
     let cast = Cast { options, stream, inside };
     // The arms follow arrow-cast's order: the first match wins.

@@ -10,7 +10,7 @@ use super::held::{Above, hold};
 use super::inside::Cast;
 use super::offsets::{Offsets, convert_offsets, do_not_fit, most, read_offsets, regular_offsets};
 use super::views::{regular_views, to_fixed, to_lists, to_views};
-use crate::array::{Array, Slot, layout};
+use crate::array::{DeviceArray, Slot, layout};
 use crate::gpu::bitmap::{aligned, nulls_of};
 use crate::gpu::parts::{self, part_of};
 use crate::gpu::rows::offsets_of;
@@ -18,7 +18,7 @@ use crate::pass::{Reach, Region, all};
 use crate::{Error, Result};
 
 /// Casts from or to a nested type; `None` if no device supports the pair.
-pub(super) async fn cast(cast: Cast<'_>, values: &Array, to: &DataType) -> Result<Option<Array>> {
+pub(super) async fn cast(cast: Cast<'_>, values: &DeviceArray, to: &DataType) -> Result<Option<DeviceArray>> {
     use DataType::*;
     let done = match (values.data_type(), to) {
         (List(_) | LargeList(_), List(item) | LargeList(item)) => list(cast, values, to, item).await,
@@ -63,13 +63,13 @@ fn is_list(data_type: &DataType) -> bool {
 }
 
 /// Casts lists with offsets to lists with offsets, of the same or the other width.
-async fn list(cast: Cast<'_>, values: &Array, to: &DataType, item: &FieldRef) -> Result<Array> {
+async fn list(cast: Cast<'_>, values: &DeviceArray, to: &DataType, item: &FieldRef) -> Result<DeviceArray> {
     let same_items = values.children()[0].data_type() == item.data_type();
     ranges(cast, values, to, (item, same_items), None).await
 }
 
 /// Casts maps: their entries are cast by position.
-async fn map(cast: Cast<'_>, values: &Array, to: &DataType, entries: &FieldRef) -> Result<Array> {
+async fn map(cast: Cast<'_>, values: &DeviceArray, to: &DataType, entries: &FieldRef) -> Result<DeviceArray> {
     let DataType::Struct(into) = entries.data_type() else {
         return Err(Error::invalid("cast", "a map whose entries are no struct"));
     };
@@ -80,11 +80,11 @@ async fn map(cast: Cast<'_>, values: &Array, to: &DataType, entries: &FieldRef) 
 /// Reads the rows' extent if unreferenced items must not be cast.
 async fn ranges(
     cast: Cast<'_>,
-    values: &Array,
+    values: &DeviceArray,
     to: &DataType,
     (item, same_items): (&FieldRef, bool),
     into: Option<&Fields>,
-) -> Result<Array> {
+) -> Result<DeviceArray> {
     let (Some(Slot::Offsets(from_width)), Some(Slot::Offsets(to_width))) =
         (values.layout().slots().next(), layout(to).slots().next())
     else {
@@ -130,23 +130,23 @@ async fn ranges(
     hold(cast, &mut pass, &seen, item, None).await?;
     parts.children = vec![part_of(&pass, seen)?];
     pass.finish()?;
-    Array::try_new(parts)
+    DeviceArray::try_new(parts)
 }
 
 /// Returns whether an array is known, without reading it, to have no null rows.
-fn cannot_be_null(array: &Array) -> bool {
+fn cannot_be_null(array: &DeviceArray) -> bool {
     array.possible_nulls().is_none() && array.layout().validity && array.dictionary().is_none()
 }
 
 /// Builds lists of `size` items each; they get the values' nulls if `nulls` is set.
 async fn regular_list(
     cast: Cast<'_>,
-    values: &Array,
+    values: &DeviceArray,
     to: &DataType,
-    items: Array,
+    items: DeviceArray,
     size: usize,
     nulls: bool,
-) -> Result<Array> {
+) -> Result<DeviceArray> {
     use DataType::{LargeList, LargeListView, List, ListView};
     let (List(item) | LargeList(item) | ListView(item) | LargeListView(item)) = to else {
         return Err(Error::invalid("cast", "lists without offsets"));
@@ -163,7 +163,7 @@ async fn regular_list(
     let mut parts = if nulls { nulls_of(&mut pass, values, parts)? } else { parts };
     parts.buffers = described.iter().map(Region::buffer).collect();
     parts.children = vec![part_of(&pass, items)?];
-    let casted = Array::try_new(parts)?;
+    let casted = DeviceArray::try_new(parts)?;
     pass.finish()?;
     Ok(casted)
 }
@@ -171,11 +171,11 @@ async fn regular_list(
 /// Builds an array that has no buffers of its own; it gets the values' nulls if `nulls` is set.
 async fn of_children(
     cast: Cast<'_>,
-    values: &Array,
+    values: &DeviceArray,
     to: &DataType,
-    children: Vec<Array>,
+    children: Vec<DeviceArray>,
     nulls: bool,
-) -> Result<Array> {
+) -> Result<DeviceArray> {
     let mut pass = cast.begin(&[values])?;
     children.iter().try_for_each(|child| pass.input(child))?;
     let (fields, each) = match to {
@@ -191,17 +191,17 @@ async fn of_children(
     let mut parts = if nulls { nulls_of(&mut pass, values, parts)? } else { parts };
     parts.children = children.into_iter().map(|child| part_of(&pass, child)).collect::<Result<_>>()?;
     pass.finish()?;
-    Array::try_new(parts)
+    DeviceArray::try_new(parts)
 }
 
 /// Casts structs. Fields are matched by name if the names are the same in another order, else by position.
 async fn structs(
     cast: Cast<'_>,
-    values: &Array,
+    values: &DeviceArray,
     to: &DataType,
     from: &Fields,
     into: &Fields,
-) -> Result<Array> {
+) -> Result<DeviceArray> {
     let place = |name: &str| from.iter().position(|field| field.name() == name);
     let in_order =
         from.len() == into.len() && from.iter().zip(into).all(|(one, other)| one.name() == other.name());
@@ -212,7 +212,12 @@ async fn structs(
     of_fields(cast, values, to, fields.collect()).await
 }
 
-async fn by_position(cast: Cast<'_>, values: &Array, to: &DataType, into: &Fields) -> Result<Array> {
+async fn by_position(
+    cast: Cast<'_>,
+    values: &DeviceArray,
+    to: &DataType,
+    into: &Fields,
+) -> Result<DeviceArray> {
     if into.len() > values.children().len() {
         let problem = format!("{} fields cannot become {}", values.children().len(), into.len());
         return Err(Error::Arrow { operation: "cast", problem });
@@ -222,18 +227,18 @@ async fn by_position(cast: Cast<'_>, values: &Array, to: &DataType, into: &Field
 
 async fn of_fields(
     cast: Cast<'_>,
-    values: &Array,
+    values: &DeviceArray,
     to: &DataType,
     fields: Vec<(usize, &FieldRef)>,
-) -> Result<Array> {
+) -> Result<DeviceArray> {
     let parts = fields.into_iter().map(|(i, field)| Ok((values.child_rows(i)?, field)));
-    let parts: Vec<(Array, &FieldRef)> = parts.collect::<Result<_>>()?;
+    let parts: Vec<(DeviceArray, &FieldRef)> = parts.collect::<Result<_>>()?;
     let casted = all(parts.iter().map(|(part, field)| cast.cast(part, field.data_type())).collect()).await?;
     of_children(cast, values, to, casted, true).await
 }
 
 /// Makes as many nulls as there are values; `None` for types that cannot represent a null row.
-pub(super) fn nulls(cast: Cast, values: &Array, to: &DataType) -> Result<Option<Array>> {
+pub(super) fn nulls(cast: Cast, values: &DeviceArray, to: &DataType) -> Result<Option<DeviceArray>> {
     let mut pass = cast.begin(&[values])?;
     let nulls = parts::nulls(&mut pass, to, None, values.len())?;
     pass.finish()?;

@@ -6,7 +6,7 @@ use bowstring_kernels::memory::In;
 use bowstring_kernels::offsets::{CONVERT, Convert, OFFENDER, Offender, REGULAR, Regular};
 use bowstring_kernels::target::find;
 
-use crate::array::Array;
+use crate::array::DeviceArray;
 use crate::pass::{Pass, Reach, Region};
 use crate::{Error, Result};
 
@@ -38,7 +38,7 @@ pub(super) fn convert_offsets(
     pass: &mut Pass,
     from: &Offsets,
     width: usize,
-    values: &Array,
+    values: &DeviceArray,
     to: &DataType,
 ) -> Result<Region> {
     let out = pass.rows(from.rows + 1, width)?;

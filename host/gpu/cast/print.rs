@@ -18,7 +18,7 @@ use bowstring_kernels::target::find;
 use super::inside::{Cast, Misfits};
 use super::laid::{Lengths, lay_out, offset_width};
 use super::views::Described;
-use crate::array::{Array, children};
+use crate::array::{DeviceArray, children};
 use crate::gpu::bitmap::aligned;
 use crate::gpu::parts::none;
 use crate::gpu::rows::{offsets_of, rows_of};
@@ -27,7 +27,7 @@ use crate::pass::{BitPointer, Pass, Reach, Region, Requests, bytes, validity};
 use crate::{Error, Result};
 
 /// Casts lists to text; `None` if devices cannot print something in them.
-pub(super) async fn cast(cast: Cast<'_>, values: &Array, to: &DataType) -> Result<Option<Array>> {
+pub(super) async fn cast(cast: Cast<'_>, values: &DeviceArray, to: &DataType) -> Result<Option<DeviceArray>> {
     if cast.options.format_options != FormatOptions::default() || has_unions(values.data_type()) {
         return Ok(None);
     }
@@ -62,16 +62,16 @@ struct Lists {
 
 /// Items as rows of bytes that offsets describe.
 struct Printable {
-    bytes: Array,
+    bytes: DeviceArray,
     /// The printed characters of each byte: 2 if bytes print as hexadecimal.
     scale: u64,
     /// The values and their error texts, if values without bytes must be printed as errors.
-    misfits: Option<(Array, Misfits)>,
+    misfits: Option<(DeviceArray, Misfits)>,
 }
 
-async fn printable(cast: Cast<'_>, items: Array) -> Result<Printable> {
+async fn printable(cast: Cast<'_>, items: DeviceArray) -> Result<Printable> {
     use DataType::*;
-    let plain = |bytes: Array, scale: u64| Ok(Printable { bytes, scale, misfits: None });
+    let plain = |bytes: DeviceArray, scale: u64| Ok(Printable { bytes, scale, misfits: None });
     match items.data_type() {
         Utf8 | LargeUtf8 => plain(items, 1),
         Binary | LargeBinary => plain(items, 2),
@@ -160,11 +160,11 @@ fn word(bytes: &[u8]) -> u64 {
 /// Prints lists of printable items.
 async fn print(
     cast: Cast<'_>,
-    values: &Array,
+    values: &DeviceArray,
     to: &DataType,
     lists: &Lists,
     items: &Printable,
-) -> Result<Array> {
+) -> Result<DeviceArray> {
     let mut pass = cast.begin(&[values, &items.bytes])?;
     items.misfits.as_ref().map_or(Ok(()), |(values, _)| pass.input(values))?;
     for region in [&lists.starts, &lists.counts] {

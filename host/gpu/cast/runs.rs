@@ -4,7 +4,7 @@ use arrow_schema::{DataType, FieldRef};
 
 use super::held::hold;
 use super::inside::Cast;
-use crate::array::{Array, Parts};
+use crate::array::{DeviceArray, Parts};
 use crate::gpu::parts::{check_end, none};
 use crate::gpu::structure::alike::stretches;
 use crate::gpu::structure::{Marked, runs};
@@ -13,7 +13,7 @@ use crate::{Error, Result};
 
 /// Casts runs to plain rows, or to runs with other ends or values. The latter casts only the runs that rows
 /// use, and reads which they are; a take of text values reads too.
-pub(super) async fn cast_from(cast: Cast<'_>, values: &Array, to: &DataType) -> Result<Array> {
+pub(super) async fn cast_from(cast: Cast<'_>, values: &DeviceArray, to: &DataType) -> Result<DeviceArray> {
     let DataType::RunEndEncoded(ends, of) = to else {
         let found = runs::of_rows("cast", values, cast.stream)?;
         let runs = &values.children()[1];
@@ -41,10 +41,10 @@ pub(super) async fn cast_from(cast: Cast<'_>, values: &Array, to: &DataType) -> 
 /// reads.
 pub(super) async fn cast_to(
     cast: Cast<'_>,
-    values: &Array,
+    values: &DeviceArray,
     to: &DataType,
     (ends, of): (&FieldRef, &FieldRef),
-) -> Result<Array> {
+) -> Result<DeviceArray> {
     let casted = cast.cast(values, of.data_type()).await?;
     if casted.is_empty() {
         return none(cast.begin(&[&casted])?, to);
@@ -68,7 +68,7 @@ fn check_ends(rows: usize, ends: &DataType) -> Result<()> {
 }
 
 /// Drops the bitmap: run ends have none.
-fn without_nulls(ends: Array) -> Result<Array> {
+fn without_nulls(ends: DeviceArray) -> Result<DeviceArray> {
     let parts = ends.into_parts();
-    Array::try_new(Parts { validity: None, null_count: Some(0), ..parts })
+    DeviceArray::try_new(Parts { validity: None, null_count: Some(0), ..parts })
 }

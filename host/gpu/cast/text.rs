@@ -16,7 +16,7 @@ use bowstring_kernels::views::{BUILD, BufferRow, Build, MEASURE, Measure};
 
 use super::inside::Cast;
 use super::offsets::{Offsets, convert_offsets, do_not_fit, most, regular_offsets};
-use crate::array::{Array, Buffer, Slot, layout};
+use crate::array::{Buffer, DeviceArray, Slot, layout};
 use crate::gpu::bitmap::{aligned, and, not, nulls_of, nulls_or};
 use crate::gpu::parts::none;
 use crate::gpu::rows::{fixed_width, offsets_of, rows_of};
@@ -48,7 +48,7 @@ fn byte_layout(data_type: &DataType) -> Option<ByteLayout> {
 }
 
 /// Casts between types of text and bytes, and rows of fixed width to bytes; `None` for others.
-pub(super) async fn cast(cast: Cast<'_>, values: &Array, to: &DataType) -> Result<Option<Array>> {
+pub(super) async fn cast(cast: Cast<'_>, values: &DeviceArray, to: &DataType) -> Result<Option<DeviceArray>> {
     let Some(into) = byte_layout(to) else { return Ok(None) };
     let from = match byte_layout(values.data_type()) {
         Some(from) => from,
@@ -69,13 +69,18 @@ pub(super) async fn cast(cast: Cast<'_>, values: &Array, to: &DataType) -> Resul
     .map(Some)
 }
 
-async fn by_views(cast: Cast<'_>, values: &Array, to: &DataType) -> Result<Array> {
+async fn by_views(cast: Cast<'_>, values: &DeviceArray, to: &DataType) -> Result<DeviceArray> {
     let views = cast.cast(values, &DataType::Utf8View).await?;
     cast.cast(&views, to).await
 }
 
 /// Casts numbers and fixed-size binaries to bytes: their rows are bytes already.
-fn of_fixed_width(cast: Cast, values: &Array, to: &DataType, into: ByteLayout) -> Result<Option<Array>> {
+fn of_fixed_width(
+    cast: Cast,
+    values: &DeviceArray,
+    to: &DataType,
+    into: ByteLayout,
+) -> Result<Option<DeviceArray>> {
     let from = values.data_type();
     let width = values.layout().slots().next().and_then(fixed_width);
     let (known, Some(size)) = (from.is_integer() || matches!(from, DataType::FixedSizeBinary(_)), width)
@@ -99,7 +104,7 @@ fn of_fixed_width(cast: Cast, values: &Array, to: &DataType, into: ByteLayout) -
         let nulls = validity(values);
         parts.buffers = build_views(&mut pass, values, &edges, nulls)?;
     }
-    let casted = Array::try_new(parts)?;
+    let casted = DeviceArray::try_new(parts)?;
     pass.finish()?;
     Ok(Some(casted))
 }
@@ -114,11 +119,11 @@ pub(super) struct Edges {
 /// Casts rows that offsets describe.
 async fn of_offsets(
     cast: Cast<'_>,
-    values: &Array,
+    values: &DeviceArray,
     target: &DataType,
     (from, mut into): (ByteLayout, ByteLayout),
     safe: bool,
-) -> Result<Array> {
+) -> Result<DeviceArray> {
     let mut to = target;
     let mut pass = cast.begin(&[values])?;
     let offsets = aligned(&mut pass, &offsets_of(values, from.width), from.width)?;
@@ -159,7 +164,7 @@ async fn of_offsets(
         parts = nulls_of(&mut pass, values, parts)?;
         parts.buffers = vec![offsets.buffer(), edges.bytes];
     }
-    let casted = Array::try_new(parts)?;
+    let casted = DeviceArray::try_new(parts)?;
     pass.finish()?;
     // The cast went through views on the way to offsets.
     if to == target { Ok(casted) } else { cast.cast(&casted, target).await }
@@ -168,11 +173,11 @@ async fn of_offsets(
 /// Copies the bytes of views end to end, and reads their total.
 async fn of_views(
     cast: Cast<'_>,
-    values: &Array,
+    values: &DeviceArray,
     to: &DataType,
     into: ByteLayout,
     unsure: bool,
-) -> Result<Array> {
+) -> Result<DeviceArray> {
     let mut pass = cast.begin(&[values])?;
     let rows = values.len();
     let views: In<u8> = aligned(&mut pass, &rows_of(values, &values.buffers()[0], 16), 16)?;
@@ -262,7 +267,7 @@ async fn of_views(
         }
         _ => vec![offsets.buffer(), edges.bytes],
     };
-    let casted = Array::try_new(parts)?;
+    let casted = DeviceArray::try_new(parts)?;
     pass.finish()?;
     Ok(casted)
 }
@@ -298,7 +303,7 @@ fn validate(
 }
 
 /// Reports the first row that is not UTF-8, null or not, when the result is waited for.
-fn report_bad_text(pass: &mut Pass, edges: &Edges, values: &Array, to: &DataType) -> Result<()> {
+fn report_bad_text(pass: &mut Pass, edges: &Edges, values: &DeviceArray, to: &DataType) -> Result<()> {
     let fault = pass.upload(&[u64::MAX])?;
     validate(pass, edges, values.len(), (In::absent(), 0), Out::absent(), &fault)?;
     let (from, to) = (values.data_type().clone(), to.clone());
@@ -312,7 +317,7 @@ fn report_bad_text(pass: &mut Pass, edges: &Edges, values: &Array, to: &DataType
 }
 
 /// Returns the validity of the rows without the bad ones.
-fn without(pass: &mut Pass, values: &Array, bad: &Region) -> Result<Region> {
+fn without(pass: &mut Pass, values: &DeviceArray, bad: &Region) -> Result<Region> {
     let bytes = values.len().div_ceil(32) * 4;
     let (good, both) = (pass.zeroed(bytes)?, pass.zeroed(bytes)?);
     not(pass, (bad.input(), 0), values.len(), &good)?;
@@ -326,7 +331,7 @@ fn without(pass: &mut Pass, values: &Array, bad: &Region) -> Result<Region> {
 /// Builds the buffers of views: the views, and the shared bytes, in pieces small enough for 32-bit offsets.
 pub(super) fn build_views(
     pass: &mut Pass,
-    values: &Array,
+    values: &DeviceArray,
     edges: &Edges,
     (valid, valid_offset): BitPointer,
 ) -> Result<Vec<Buffer>> {

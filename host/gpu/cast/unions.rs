@@ -5,17 +5,17 @@ use arrow_schema::{DataType, UnionFields};
 
 use super::inside::Cast;
 use crate::Result;
-use crate::array::Array;
+use crate::array::DeviceArray;
 use crate::gpu::structure::unions::member;
 use crate::gpu::{Outside, take_one};
 
 /// Casts the member of a union that is nearest to the type; `None` if no member can be cast.
 pub(super) async fn cast(
     cast: Cast<'_>,
-    values: &Array,
+    values: &DeviceArray,
     to: &DataType,
     fields: &UnionFields,
-) -> Result<Option<Array>> {
+) -> Result<Option<DeviceArray>> {
     let Some(place) = nearest(fields, to) else { return Ok(None) };
     let (member, indices) = member("cast", values, place, cast.stream)?;
     let member = match indices {

@@ -13,7 +13,7 @@ use bowstring_kernels::target::find;
 use super::held::{Above, hold};
 use super::inside::Cast;
 use super::offsets::{do_not_fit, most, regular_offsets};
-use crate::array::{Array, Bitmap, Parts, Slot, layout};
+use crate::array::{Bitmap, DeviceArray, Parts, Slot, layout};
 use crate::gpu::bitmap::{aligned, nulls_of};
 use crate::gpu::parts::part_of;
 use crate::gpu::ranges::{Planner, Rows};
@@ -39,7 +39,7 @@ pub(super) struct Described {
 
 impl Described {
     /// Describes the rows of an array of lists, strings or bytes. It must have rows.
-    pub fn of(pass: &mut Pass, array: &Array) -> Result<Described> {
+    pub fn of(pass: &mut Pass, array: &DeviceArray) -> Result<Described> {
         let reach = match array.children().first() {
             Some(items) => Reach::elements(items.len()),
             None => Reach::bytes(&array.buffers()[1]),
@@ -99,7 +99,7 @@ impl Described {
     pub async fn look(
         self,
         pass: &mut Pass,
-        values: &Array,
+        values: &DeviceArray,
         into: (Out<u8>, Out<u8>, usize),
     ) -> Result<(u64, u64)> {
         let found = pass.upload(&[u64::MAX; 3])?;
@@ -137,10 +137,10 @@ fn offset_width(to: &DataType) -> Result<usize> {
 /// Casts lists of any kind to list views. Synchronises if unreferenced items must not be cast.
 pub(super) async fn to_views(
     cast: Cast<'_>,
-    values: &Array,
+    values: &DeviceArray,
     to: &DataType,
     item: &FieldRef,
-) -> Result<Array> {
+) -> Result<DeviceArray> {
     if values.is_empty() {
         return cast.of_no_rows(values, to, item).await;
     }
@@ -175,7 +175,7 @@ pub(super) async fn to_views(
     hold(cast, &mut pass, &seen, item, None).await?;
     parts.children = vec![part_of(&pass, seen)?];
     pass.finish()?;
-    Array::try_new(parts)
+    DeviceArray::try_new(parts)
 }
 
 /// Writes the offsets and sizes of rows of `size` items each.
@@ -198,10 +198,10 @@ pub(super) fn regular_views(
 /// Casts list views to lists: the items are copied end to end. Synchronises to read their number.
 pub(super) async fn to_lists(
     cast: Cast<'_>,
-    values: &Array,
+    values: &DeviceArray,
     to: &DataType,
     item: &FieldRef,
-) -> Result<Array> {
+) -> Result<DeviceArray> {
     if values.is_empty() {
         return cast.of_no_rows(values, to, item).await;
     }
@@ -228,7 +228,7 @@ pub(super) async fn to_lists(
     let parts = pass.parts(to.clone(), rows);
     let mut parts = nulls_of(&mut pass, values, parts)?;
     (parts.buffers, parts.children) = (offsets, vec![part_of(&pass, casted)?]);
-    let lists = Array::try_new(parts)?;
+    let lists = DeviceArray::try_new(parts)?;
     pass.finish()?;
     Ok(lists)
 }
@@ -246,7 +246,7 @@ pub(super) struct OfOneSize {
 pub(super) fn of_one_size(
     cast: Cast,
     pass: &mut Pass,
-    values: &Array,
+    values: &DeviceArray,
     to: &DataType,
     size: usize,
 ) -> Result<OfOneSize> {
@@ -287,10 +287,10 @@ pub(super) fn of_one_size(
 /// of the items does.
 pub(super) async fn to_fixed(
     cast: Cast<'_>,
-    values: &Array,
+    values: &DeviceArray,
     to: &DataType,
     (item, size): (&FieldRef, usize),
-) -> Result<Array> {
+) -> Result<DeviceArray> {
     if values.is_empty() {
         return cast.of_no_rows(values, to, item).await;
     }
@@ -309,7 +309,7 @@ pub(super) async fn to_fixed(
         null_count: None,
         ..pass.parts(DataType::Boolean, rows)
     };
-    let (numbers, shown) = (Array::try_new(numbers)?, Array::try_new(shown)?);
+    let (numbers, shown) = (DeviceArray::try_new(numbers)?, DeviceArray::try_new(shown)?);
     pass.finish()?;
     // A row of another length gets null items, because fixed-size lists have items under null rows too.
     let taken = take_one(&values.children()[0], &numbers, Outside::NullBelow, cast.stream)?.await?;
@@ -326,7 +326,7 @@ pub(super) async fn to_fixed(
     let mut parts = pass.parts(to.clone(), rows);
     (parts.validity, parts.null_count) = (Some(sized.valid), None);
     parts.children = vec![part_of(&pass, items)?];
-    let lists = Array::try_new(parts)?;
+    let lists = DeviceArray::try_new(parts)?;
     pass.finish()?;
     Ok(lists)
 }

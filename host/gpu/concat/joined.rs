@@ -7,7 +7,7 @@ use bowstring_kernels::offsets::{CONVERT, Convert};
 use bowstring_kernels::target::find;
 
 use super::{Found, Node};
-use crate::array::{Array, Bitmap, Parts, Slot};
+use crate::array::{Bitmap, DeviceArray, Parts, Slot};
 use crate::gpu::bitmap::aligned;
 use crate::gpu::cast::most;
 use crate::gpu::parts::{check_end, empty, part_of};
@@ -33,7 +33,7 @@ impl Part {
 
 impl Node {
     /// Builds the concatenated array from the arrays `below` it.
-    pub fn join(&self, pass: &mut Pass, below: Vec<Array>) -> Result<Array> {
+    pub fn join(&self, pass: &mut Pass, below: Vec<DeviceArray>) -> Result<DeviceArray> {
         match &self.pieces[..] {
             [] => return empty(pass, &self.data_type),
             [one] => return part_of(pass, one.clone()),
@@ -48,18 +48,19 @@ impl Node {
             let valid = self.pieces.iter().map(|piece| (piece.possible_nulls().cloned(), piece.len()));
             let buffer = join_bits(pass, valid, rows)?.buffer();
             parts.validity = Some(Bitmap { buffer, offset: 0 });
-            parts.null_count = self.pieces.iter().map(Array::known_null_count).sum();
+            parts.null_count = self.pieces.iter().map(DeviceArray::known_null_count).sum();
         }
         self.fill(pass, &mut parts, below)?;
-        Array::try_new(parts)
+        DeviceArray::try_new(parts)
     }
 
     /// Fills in the buffers and children.
-    fn fill(&self, pass: &mut Pass, parts: &mut Parts, below: Vec<Array>) -> Result<()> {
+    fn fill(&self, pass: &mut Pass, parts: &mut Parts, below: Vec<DeviceArray>) -> Result<()> {
         let numbers = Numbers { pieces: &self.pieces, slot: 0, sizes: None, types: None, most: u64::MAX };
         match (&self.data_type, &self.found) {
             (DataType::Dictionary(..), _) if !below.is_empty() => {
-                let values = self.parts(|piece| vec![Part::of(piece.dictionary().map_or(0, Array::len))]);
+                let values =
+                    self.parts(|piece| vec![Part::of(piece.dictionary().map_or(0, DeviceArray::len))]);
                 parts.buffers = vec![numbers.rebased(pass, values)?.0.buffer()];
                 parts.dictionary = below.into_iter().next();
                 return Ok(());
@@ -147,7 +148,7 @@ impl Node {
         };
         let total = spans.iter().fold(0, |sum: u64, span| sum.saturating_add(span.len() as u64));
         check_total(pass, total, most(width), &self.data_type)?;
-        let rows: usize = self.pieces.iter().map(Array::len).sum();
+        let rows: usize = self.pieces.iter().map(DeviceArray::len).sum();
         let (out, faults) = (pass.rows(rows + 1, width)?, pass.upload(&vec![u64::MAX; 2 * spans.len()])?);
         let entry = find(CONVERT, &[width as u32; 2]).ok_or_else(|| pass.unsupported(&self.data_type))?;
         let (mut row, mut before) = (0, 0);
@@ -184,27 +185,34 @@ impl Node {
     }
 
     /// Concatenates run ends; `ends` are the run ends of each array.
-    fn ends(&self, pass: &mut Pass, data_type: &DataType, ends: &[Array], rows: usize) -> Result<Array> {
+    fn ends(
+        &self,
+        pass: &mut Pass,
+        data_type: &DataType,
+        ends: &[DeviceArray],
+        rows: usize,
+    ) -> Result<DeviceArray> {
         check_end(pass.operation(), rows, data_type)?;
         // An end is the number of the row after the run, so it may equal the length.
-        let part = |piece: &Array| vec![Part { there: piece.len() as u64 + 1, adds: piece.len() as u64 }];
+        let part =
+            |piece: &DeviceArray| vec![Part { there: piece.len() as u64 + 1, adds: piece.len() as u64 }];
         let parts = self.pieces.iter().map(part).collect();
         let numbers = Numbers { pieces: ends, slot: 0, sizes: None, types: None, most: u64::MAX };
         let (out, _) = numbers.rebased(pass, parts)?;
-        let mut joined = pass.parts(data_type.clone(), ends.iter().map(Array::len).sum());
+        let mut joined = pass.parts(data_type.clone(), ends.iter().map(DeviceArray::len).sum());
         joined.buffers = vec![out.buffer()];
-        Array::try_new(joined)
+        DeviceArray::try_new(joined)
     }
 
     /// Computes the bounds and shifts of each array's numbers.
-    fn parts(&self, of: impl Fn(&Array) -> Vec<Part>) -> Vec<Vec<Part>> {
+    fn parts(&self, of: impl Fn(&DeviceArray) -> Vec<Part>) -> Vec<Vec<Part>> {
         self.pieces.iter().map(of).collect()
     }
 }
 
 /// A buffer of offsets or keys, of several arrays.
 struct Numbers<'a> {
-    pieces: &'a [Array],
+    pieces: &'a [DeviceArray],
     slot: usize,
     /// The index of the buffer of sizes, if each number starts a range of elements.
     sizes: Option<usize>,
@@ -223,7 +231,7 @@ impl Numbers<'_> {
         let width = self.pieces[0].layout().slots().nth(self.slot).and_then(fixed_width);
         let width = width.ok_or_else(|| pass.unsupported(&data_type))?;
         let entry = find(REBASE, &[width as u32]).ok_or_else(|| pass.unsupported(&data_type))?;
-        let rows: usize = self.pieces.iter().map(Array::len).sum();
+        let rows: usize = self.pieces.iter().map(DeviceArray::len).sum();
         let out = pass.rows(rows, width)?;
         let out_sizes = self.sizes.map(|_| pass.rows(rows, width)).transpose()?;
         let faults = pass.upload(&vec![u64::MAX; self.pieces.len()])?;

@@ -20,7 +20,7 @@ use super::bitmap::aligned;
 use super::indices::index_width;
 use super::rows::offsets_of;
 use super::structure::runs::SliceRuns;
-use crate::array::{Array, Slot, children};
+use crate::array::{DeviceArray, Slot, children};
 use crate::pass::{Looks, Pass, Pending, Seen, Table, Words};
 use crate::transfer::sized_arrays;
 use crate::{Error, Result, Stream};
@@ -28,7 +28,7 @@ use crate::{Error, Result, Stream};
 /// Concatenates arrays of one type. `None` if a dictionary's keys are too narrow for all values together;
 /// merging equal values might make them fit. Reads once for each level at which lengths or runs are data, and
 /// once if only the device knows an extent.
-pub(crate) fn concat(arrays: &[&Array], stream: &Stream) -> Result<Pending<Option<Array>>> {
+pub(crate) fn concat(arrays: &[&DeviceArray], stream: &Stream) -> Result<Pending<Option<DeviceArray>>> {
     let Some(first) = arrays.first() else { return Err(Error::invalid("concat", "no arrays")) };
     let mut pass = Pass::begin("concat", stream)?;
     arrays.iter().try_for_each(|array| pass.input(array))?;
@@ -37,7 +37,7 @@ pub(crate) fn concat(arrays: &[&Array], stream: &Stream) -> Result<Pending<Optio
     Ok(Pending::begin(stream, async move {
         let arrays = sized_arrays(&mut pass, arrays).await?;
         let Some(nodes) = plan(&mut pass, &data_type, arrays).await? else { return Ok(None) };
-        let mut joined: Vec<Option<Array>> = nodes.iter().map(|_| None).collect();
+        let mut joined: Vec<Option<DeviceArray>> = nodes.iter().map(|_| None).collect();
         // Nodes below come later in the list, so the loop runs backwards.
         for (i, node) in nodes.iter().enumerate().rev() {
             let below = joined[node.below.clone()].iter_mut().filter_map(Option::take).collect();
@@ -52,7 +52,7 @@ pub(crate) fn concat(arrays: &[&Array], stream: &Stream) -> Result<Pending<Optio
 struct Node {
     data_type: DataType,
     /// The arrays that have rows.
-    pieces: Vec<Array>,
+    pieces: Vec<DeviceArray>,
     /// The nodes of the children or of the dictionary.
     below: Range<usize>,
     found: Found,
@@ -64,7 +64,7 @@ enum Found {
     /// The range of elements of each array.
     Spans(Vec<Range<usize>>),
     /// The run ends of each array.
-    Ends(Vec<Array>),
+    Ends(Vec<DeviceArray>),
 }
 
 /// The words that the host must read for a node.
@@ -102,7 +102,7 @@ impl Look {
 }
 
 /// Plans all nodes, each before those below it; `None` as [`concat`] says.
-async fn plan(pass: &mut Pass, data_type: &DataType, arrays: Vec<Array>) -> Result<Option<Vec<Node>>> {
+async fn plan(pass: &mut Pass, data_type: &DataType, arrays: Vec<DeviceArray>) -> Result<Option<Vec<Node>>> {
     let mut nodes = vec![Node::new(data_type, arrays)];
     let (mut next, mut waiting) = (0, vec![]);
     loop {
@@ -128,7 +128,7 @@ async fn plan(pass: &mut Pass, data_type: &DataType, arrays: Vec<Array>) -> Resu
 
 /// Adds the nodes below one. `values` are those of runs, known only after reading. Returns whether keys have
 /// room for all values.
-fn expand(nodes: &mut Vec<Node>, at: usize, values: Option<Vec<Array>>) -> Result<bool> {
+fn expand(nodes: &mut Vec<Node>, at: usize, values: Option<Vec<DeviceArray>>) -> Result<bool> {
     let first = nodes.len();
     let Some(below) = nodes[at].what_is_below(values)? else { return Ok(false) };
     nodes.extend(below);
@@ -137,7 +137,7 @@ fn expand(nodes: &mut Vec<Node>, at: usize, values: Option<Vec<Array>>) -> Resul
 }
 
 impl Node {
-    fn new(data_type: &DataType, mut pieces: Vec<Array>) -> Node {
+    fn new(data_type: &DataType, mut pieces: Vec<DeviceArray>) -> Node {
         pieces.retain(|piece| !piece.is_empty());
         Node { data_type: data_type.clone(), pieces, below: 0..0, found: Found::Nothing }
     }
@@ -151,7 +151,7 @@ impl Node {
     }
 
     /// Records the words that were read. Returns the values of runs.
-    fn answered(&mut self, pass: &Pass, look: &Look, words: &Words) -> Result<Option<Vec<Array>>> {
+    fn answered(&mut self, pass: &Pass, look: &Look, words: &Words) -> Result<Option<Vec<DeviceArray>>> {
         match look {
             Look::Spans(seen) => {
                 let spans = self.pieces.iter().zip(words[seen].chunks_exact(2));
@@ -170,12 +170,12 @@ impl Node {
 
     /// Returns the nodes below, in the order of the type's children; `None` if keys have no room for all
     /// values.
-    fn what_is_below(&self, values: Option<Vec<Array>>) -> Result<Option<Vec<Node>>> {
+    fn what_is_below(&self, values: Option<Vec<DeviceArray>>) -> Result<Option<Vec<Node>>> {
         if self.pieces.len() < 2 {
             return Ok(Some(vec![]));
         }
         let types = children(&self.data_type);
-        let each = |part: &dyn Fn(&Array, usize) -> Result<Array>| {
+        let each = |part: &dyn Fn(&DeviceArray, usize) -> Result<DeviceArray>| {
             let below = types.iter().enumerate().map(|(i, data_type)| {
                 let parts = self.pieces.iter().map(|piece| part(piece, i)).collect::<Result<_>>()?;
                 Ok(Node::new(data_type, parts))
@@ -205,7 +205,8 @@ impl Node {
 
     /// Returns a node of the dictionaries' values, or none if all pieces share one dictionary.
     fn dictionary(&self, key: &DataType, of: &DataType) -> Result<Option<Vec<Node>>> {
-        let values: Vec<Array> = self.pieces.iter().filter_map(Array::dictionary).cloned().collect();
+        let values: Vec<DeviceArray> =
+            self.pieces.iter().filter_map(DeviceArray::dictionary).cloned().collect();
         if values.windows(2).all(|two| two[0].is_same_memory(&two[1])) {
             return Ok(Some(vec![]));
         }
@@ -216,7 +217,7 @@ impl Node {
 }
 
 /// Returns the elements that an array's first and last offset delimit, or an error if they are out of bounds.
-fn checked(array: &Array, first: u64, last: u64) -> Result<Range<usize>> {
+fn checked(array: &DeviceArray, first: u64, last: u64) -> Result<Range<usize>> {
     let there = match array.children() {
         [child, ..] => child.len(),
         [] => array.buffers()[1].bytes().unwrap_or(0),

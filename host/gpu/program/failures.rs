@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use crate::array::{Array, Buffer};
+use crate::array::{Buffer, DeviceArray};
 use crate::device::{Gpu, fetch};
 use crate::expr::Expr;
 use crate::expr::plan::{Op, Plan};
@@ -20,11 +20,11 @@ struct Node {
     written: Expr,
     failure: Failure,
     /// The divisor's column, if its value decides which error it is.
-    divisor: Option<Array>,
+    divisor: Option<DeviceArray>,
 }
 
 impl Failures {
-    pub fn new(plan: &Plan, columns: &[Array], gpu: &Arc<Gpu>) -> Failures {
+    pub fn new(plan: &Plan, columns: &[DeviceArray], gpu: &Arc<Gpu>) -> Failures {
         let node = |id: usize| {
             let (node, failure) = (&plan.nodes[id], plan.failure(id));
             let divisor = match (failure, node.inputs.get(1).map(|divisor| &plan.nodes[*divisor].op)) {
@@ -37,7 +37,7 @@ impl Failures {
     }
 
     /// Returns the columns that an error may have to be looked up in.
-    pub fn divisors(&self) -> impl Iterator<Item = &Array> {
+    pub fn divisors(&self) -> impl Iterator<Item = &DeviceArray> {
         self.nodes.iter().filter_map(|node| node.divisor.as_ref())
     }
 
@@ -59,7 +59,7 @@ impl Failures {
     }
 
     /// Tells why a quotient by this column has no value.
-    fn by(&self, divisor: &Array, row: usize) -> Result<Failure> {
+    fn by(&self, divisor: &DeviceArray, row: usize) -> Result<Failure> {
         let width = divisor.layout().slots().next().and_then(|slot| slot.bytes_for(1)).unwrap_or(1);
         if row >= divisor.len() {
             let problem = format!("the device reports row {row} of {}", divisor.len());

@@ -7,7 +7,7 @@ use bowstring_kernels::structure::runs::{RANKS, Ranks};
 use bowstring_kernels::target::find;
 
 use super::Marked;
-use crate::array::{Array, Bitmap, Slot, outside};
+use crate::array::{Bitmap, DeviceArray, Slot, outside};
 use crate::gpu::bitmap::aligned;
 use crate::gpu::mask::Mask;
 use crate::gpu::rows::{rows_of, unit};
@@ -29,7 +29,7 @@ struct Compared {
 }
 
 /// Describes an array's rows for comparison; `None` for types whose rows do not lie in one place.
-async fn compared(pass: &mut Pass, array: &Array) -> Result<Option<Compared>> {
+async fn compared(pass: &mut Pass, array: &DeviceArray) -> Result<Option<Compared>> {
     let (column, valid) = (In::absent(), validity(array));
     if !array.children().is_empty() {
         return Ok(None);
@@ -64,7 +64,7 @@ async fn compared(pass: &mut Pass, array: &Array) -> Result<Option<Compared>> {
 
 /// Writes a bit for each row that differs from the next one, and for the last row. Rows of nested types count
 /// as all different.
-pub(crate) async fn stretches(pass: &mut Pass, array: &Array) -> Result<Region> {
+pub(crate) async fn stretches(pass: &mut Pass, array: &DeviceArray) -> Result<Region> {
     let rows = array.len();
     let out = pass.output(rows.div_ceil(32) * 4)?;
     let Some(Compared { key, values, pieces, valid: (valid, valid_offset), column }) =
@@ -97,7 +97,7 @@ pub(crate) struct Firsts {
 
 /// Finds the first occurrence of each row's value; null rows have none. Needs at least one row. `None` for
 /// types whose rows cannot be compared. Reads once in nearly all cases.
-pub(crate) async fn firsts(pass: &mut Pass, array: &Array) -> Result<Option<Firsts>> {
+pub(crate) async fn firsts(pass: &mut Pass, array: &DeviceArray) -> Result<Option<Firsts>> {
     let Some(Compared { key, values, pieces, valid: (valid, valid_offset), column }) =
         compared(pass, array).await?
     else {

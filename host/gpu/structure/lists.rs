@@ -6,7 +6,7 @@
 use arrow_schema::DataType;
 use bowstring_kernels::structure::lists::{SPACED, Spaced};
 
-use crate::array::{Array, Buffer, Parts};
+use crate::array::{Buffer, DeviceArray, Parts};
 use crate::gpu::draft::Pick;
 use crate::gpu::indices::Indices;
 use crate::gpu::parts::part_of;
@@ -14,8 +14,8 @@ use crate::pass::{Pass, Requests, validity};
 use crate::{Error, Result, Stream};
 
 /// Returns the lists as rows of zero bytes, which carry nothing but their validity.
-pub(crate) fn without_items(array: &Array) -> Result<Array> {
-    Array::try_new(Parts {
+pub(crate) fn without_items(array: &DeviceArray) -> Result<DeviceArray> {
+    DeviceArray::try_new(Parts {
         data_type: DataType::FixedSizeBinary(0),
         buffers: vec![Buffer::empty()],
         children: vec![],
@@ -26,13 +26,13 @@ pub(crate) fn without_items(array: &Array) -> Result<Array> {
 /// Taken lists of fixed size, without their items.
 pub(crate) struct TakenLists {
     data_type: DataType,
-    without_items: Array,
+    without_items: DeviceArray,
     pub items: Pick,
 }
 
 /// Finds the items of lists, of at least one item each, by at least one index. `without_items` are the taken
 /// rows of [`without_items`].
-pub(crate) fn taken(rows: &Pick, without_items: Array, stream: &Stream) -> Result<TakenLists> {
+pub(crate) fn taken(rows: &Pick, without_items: DeviceArray, stream: &Stream) -> Result<TakenLists> {
     let Pick { array, indices, outside } = rows;
     let DataType::FixedSizeList(_, size) = array.data_type() else {
         return Err(Error::invalid("take", "an array without lists of fixed size"));
@@ -58,7 +58,7 @@ pub(crate) fn taken(rows: &Pick, without_items: Array, stream: &Stream) -> Resul
     };
     pass.launch(&SPACED[0], &args)?;
     let numbers = Parts { buffers: vec![out.buffer()], ..pass.parts(DataType::UInt64, len) };
-    let numbers = Array::try_new(numbers)?;
+    let numbers = DeviceArray::try_new(numbers)?;
     pass.finish()?;
     let items = Pick { array: array.child_rows(0)?, indices: numbers, outside: *outside };
     Ok(TakenLists { data_type: array.data_type().clone(), without_items, items })
@@ -66,7 +66,7 @@ pub(crate) fn taken(rows: &Pick, without_items: Array, stream: &Stream) -> Resul
 
 impl TakenLists {
     /// Adds the taken items.
-    pub fn build(self, items: Array, stream: &Stream) -> Result<Array> {
+    pub fn build(self, items: DeviceArray, stream: &Stream) -> Result<DeviceArray> {
         let mut pass = Pass::begin("take", stream)?;
         pass.input(&items)?;
         pass.input(&self.without_items)?;
@@ -74,7 +74,7 @@ impl TakenLists {
         parts.validity = self.without_items.validity().cloned();
         parts.null_count = self.without_items.known_null_count();
         parts.children = vec![part_of(&pass, items)?];
-        let taken = Array::try_new(parts)?;
+        let taken = DeviceArray::try_new(parts)?;
         pass.finish()?;
         Ok(taken)
     }

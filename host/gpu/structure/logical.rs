@@ -9,7 +9,7 @@ use bowstring_kernels::memory::In;
 use bowstring_kernels::structure::unions::MemberRow;
 
 use super::{booleans, runs, unions};
-use crate::array::{Array, Parts};
+use crate::array::{DeviceArray, Parts};
 use crate::gpu::indices::Outside;
 use crate::gpu::take::take_one;
 use crate::pass::{Pass, Table, bits};
@@ -20,12 +20,12 @@ pub(crate) enum Valid {
     All,
     None,
     /// A Boolean array without nulls, true for valid rows.
-    These(Array),
+    These(DeviceArray),
 }
 
 /// Returns the logical validity of an array's rows, wherever its type keeps nulls. Does not synchronise.
-pub(crate) fn valid(operation: &'static str, array: &Array, stream: &Stream) -> Result<Valid> {
-    let of = |part: &Array| valid(operation, part, stream);
+pub(crate) fn valid(operation: &'static str, array: &DeviceArray, stream: &Stream) -> Result<Valid> {
+    let of = |part: &DeviceArray| valid(operation, part, stream);
     match array.data_type() {
         DataType::Null => Ok(Valid::None),
         _ if array.is_empty() => Ok(Valid::All),
@@ -35,7 +35,7 @@ pub(crate) fn valid(operation: &'static str, array: &Array, stream: &Stream) -> 
                 Some(Valid::These(values)) => {
                     let keys =
                         Parts { data_type: (**key).clone(), dictionary: None, ..array.clone().into_parts() };
-                    let taken = take_one(&values, &Array::try_new(keys)?, Outside::BadKey, stream)?;
+                    let taken = take_one(&values, &DeviceArray::try_new(keys)?, Outside::BadKey, stream)?;
                     // Taken booleans are known at once.
                     Ok(Valid::These(set(&taken.wait()?)?))
                 }
@@ -59,18 +59,23 @@ pub(crate) fn valid(operation: &'static str, array: &Array, stream: &Stream) -> 
 }
 
 /// Returns the array's own bitmap as its validity.
-fn own(array: &Array) -> Result<Valid> {
+fn own(array: &DeviceArray) -> Result<Valid> {
     array.possible_nulls().map_or(Ok(Valid::All), |bits| booleans(array, bits).map(Valid::These))
 }
 
 /// Returns booleans that are true where the given ones are true and valid.
-fn set(taken: &Array) -> Result<Array> {
+fn set(taken: &DeviceArray) -> Result<DeviceArray> {
     // Taken bits are unset for null indices, and also for rows that are null because the source is empty.
     let parts = Parts { validity: None, null_count: Some(0), ..taken.clone().into_parts() };
-    Array::try_new(parts)
+    DeviceArray::try_new(parts)
 }
 
-fn of_members(operation: &'static str, array: &Array, members: Vec<Valid>, stream: &Stream) -> Result<Valid> {
+fn of_members(
+    operation: &'static str,
+    array: &DeviceArray,
+    members: Vec<Valid>,
+    stream: &Stream,
+) -> Result<Valid> {
     let DataType::Union(fields, mode) = array.data_type() else {
         return Err(Error::invalid(operation, "an array that is no union"));
     };
@@ -99,7 +104,7 @@ fn of_members(operation: &'static str, array: &Array, members: Vec<Valid>, strea
     pass.report(&faults, unions::check)?;
     let mut parts = pass.parts(DataType::Boolean, rows);
     parts.buffers = vec![out.buffer()];
-    let valid = Array::try_new(parts)?;
+    let valid = DeviceArray::try_new(parts)?;
     pass.finish()?;
     Ok(Valid::These(valid))
 }

@@ -16,14 +16,14 @@ use bowstring_kernels::target::find;
 
 use super::mask::{Mask, Source, Unread};
 use crate::Result;
-use crate::array::{Array, Bitmap, Buffer, Parts};
+use crate::array::{Bitmap, Buffer, DeviceArray, Parts};
 use crate::pass::{Counter, Granted, Pass, Region, Requests};
 
 /// Wraps values of fixed width without nulls, written by this pass, for later work on the same stream. It
 /// needs no event for that.
-pub(crate) fn written(pass: &Pass, data_type: DataType, len: usize, values: &Region) -> Result<Array> {
+pub(crate) fn written(pass: &Pass, data_type: DataType, len: usize, values: &Region) -> Result<DeviceArray> {
     let parts = Parts { ready: None, buffers: vec![values.buffer()], ..pass.parts(data_type, len) };
-    Array::try_new(parts)
+    DeviceArray::try_new(parts)
 }
 
 /// Writes the numbers from 0 on, one for each row.
@@ -35,15 +35,15 @@ pub(crate) fn counted(pass: &mut Pass, rows: usize) -> Result<Region> {
 }
 
 /// Wraps bits of an array as booleans.
-pub(crate) fn booleans(of: &Array, bits: &Bitmap) -> Result<Array> {
+pub(crate) fn booleans(of: &DeviceArray, bits: &Bitmap) -> Result<DeviceArray> {
     viewed(of, DataType::Boolean, bits.offset, bits.buffer.clone())
 }
 
 /// Wraps a buffer of an array as an array without nulls.
-fn viewed(of: &Array, data_type: DataType, offset: usize, buffer: Buffer) -> Result<Array> {
+fn viewed(of: &DeviceArray, data_type: DataType, offset: usize, buffer: Buffer) -> Result<DeviceArray> {
     let parts = Parts::new(data_type, of.len());
     let (place, ready) = (of.place(), of.ready().cloned());
-    Array::try_new(Parts { place, ready, offset, buffers: vec![buffer], ..parts })
+    DeviceArray::try_new(Parts { place, ready, offset, buffers: vec![buffer], ..parts })
 }
 
 /// Rows that a kernel has marked, as a selection whose size is not yet read.

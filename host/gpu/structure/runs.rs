@@ -10,7 +10,7 @@ use bowstring_kernels::structure::runs::{ENDS, Ends, FIND, Find, KEPT, Kept};
 use bowstring_kernels::target::find;
 
 use super::{Marked, written};
-use crate::array::Array;
+use crate::array::DeviceArray;
 use crate::gpu::bitmap::aligned;
 use crate::gpu::draft::Pick;
 use crate::gpu::indices::{IndexArguments, Indices, Outside};
@@ -32,7 +32,7 @@ pub(crate) fn uncovered(row: u64) -> Error {
 }
 
 /// Returns an array's run ends as kernels take them, with their width.
-fn ends_of(pass: &mut Pass, array: &Array) -> Result<(In<u8>, usize)> {
+fn ends_of(pass: &mut Pass, array: &DeviceArray) -> Result<(In<u8>, usize)> {
     let ends = &array.children()[0];
     let width = end_width(ends.data_type());
     if ends.is_empty() {
@@ -44,7 +44,7 @@ fn ends_of(pass: &mut Pass, array: &Array) -> Result<(In<u8>, usize)> {
 /// Writes the run of each row of an array, or of the rows at some indices.
 fn find_runs(
     pass: &mut Pass,
-    array: &Array,
+    array: &DeviceArray,
     by: Option<&IndexArguments>,
     rows: usize,
     out: &Region,
@@ -71,7 +71,7 @@ fn find_runs(
 
 /// Returns the run of each row, as indices into the values. A row that no run covers is an error when the
 /// result is waited for. Does not synchronise.
-pub(crate) fn of_rows(operation: &'static str, array: &Array, stream: &Stream) -> Result<Array> {
+pub(crate) fn of_rows(operation: &'static str, array: &DeviceArray, stream: &Stream) -> Result<DeviceArray> {
     let mut pass = Pass::begin(operation, stream)?;
     pass.input(array)?;
     let out = pass.rows(array.len(), 8)?;
@@ -82,14 +82,14 @@ pub(crate) fn of_rows(operation: &'static str, array: &Array, stream: &Stream) -
     }
     let mut parts = pass.parts(DataType::UInt64, array.len());
     parts.buffers = vec![out.buffer()];
-    let runs = Array::try_new(parts)?;
+    let runs = DeviceArray::try_new(parts)?;
     pass.finish()?;
     Ok(runs)
 }
 
 /// Returns the runs that an array's own rows cover: their ends, counted from the array's first row, and their
 /// values. Needs at least one row. Reads once.
-pub(crate) async fn of_slice(pass: &mut Pass, array: &Array) -> Result<(Array, Array)> {
+pub(crate) async fn of_slice(pass: &mut Pass, array: &DeviceArray) -> Result<(DeviceArray, DeviceArray)> {
     let runs = SliceRuns::new(pass, array)?;
     let words = pass.read(&runs.counters()).await?;
     runs.found(pass, &words)
@@ -104,7 +104,7 @@ pub(crate) struct SliceRuns {
 
 impl SliceRuns {
     /// Launches the search. Needs at least one row.
-    pub fn new(pass: &mut Pass, array: &Array) -> Result<SliceRuns> {
+    pub fn new(pass: &mut Pass, array: &DeviceArray) -> Result<SliceRuns> {
         let mut requests = Requests::default();
         let ends = pass.upload(&[0, array.len() as u64 - 1])?;
         let ends = written(pass, DataType::UInt64, 2, &ends)?;
@@ -125,7 +125,7 @@ impl SliceRuns {
 
     /// Returns the ends of the runs, counted from the array's first row, and their values, given the words
     /// that were read.
-    pub fn found(&self, pass: &Pass, words: &[u64]) -> Result<(Array, Array)> {
+    pub fn found(&self, pass: &Pass, words: &[u64]) -> Result<(DeviceArray, DeviceArray)> {
         KeptRuns::check(words)?;
         // If ends do not decrease, the first row's run does not come after the last row's.
         let (first, last) = (words[2] as usize, words[3] as usize);
@@ -139,7 +139,7 @@ pub(crate) struct TakenRuns {
     pass: Pass,
     data_type: DataType,
     rows: usize,
-    ends: Array,
+    ends: DeviceArray,
     pub values: Pick,
     /// Whether the values may be null, although their field says otherwise.
     wrong_nulls: bool,
@@ -201,7 +201,7 @@ pub(crate) async fn taken(Pick { array, indices, outside }: &Pick, stream: &Stre
 
 impl TakenRuns {
     /// Adds the taken values. Reads the number of their nulls if there must be none.
-    pub async fn build(self, values: Array, stream: &Stream) -> Result<Array> {
+    pub async fn build(self, values: DeviceArray, stream: &Stream) -> Result<DeviceArray> {
         if self.wrong_nulls {
             refuse_nulls(&values, stream).await?;
         }
@@ -209,7 +209,7 @@ impl TakenRuns {
     }
 }
 
-async fn refuse_nulls(values: &Array, stream: &Stream) -> Result<()> {
+async fn refuse_nulls(values: &DeviceArray, stream: &Stream) -> Result<()> {
     let Some(bits) = values.possible_nulls() else { return Ok(()) };
     match null_counts(&[(values, bits)], stream)?.await?[..] {
         [0] => Ok(()),
@@ -225,7 +225,7 @@ pub(crate) fn ends_and_rows(
     runs: usize,
     of: Option<&Region>,
     ends: &DataType,
-) -> Result<(Array, Array)> {
+) -> Result<(DeviceArray, DeviceArray)> {
     let width = end_width(ends);
     let (out, picked) = (pass.rows(runs, width)?, pass.rows(runs, 8)?);
     launch_ends(pass, mask, of, Some((&out, width)), &picked)?;
@@ -233,7 +233,7 @@ pub(crate) fn ends_and_rows(
 }
 
 /// Returns the numbers of the `rows` rows that a mask selects.
-pub(crate) fn rows_of_mask(pass: &mut Pass, mask: &Mask, rows: usize) -> Result<Array> {
+pub(crate) fn rows_of_mask(pass: &mut Pass, mask: &Mask, rows: usize) -> Result<DeviceArray> {
     let picked = pass.rows(rows, 8)?;
     launch_ends(pass, mask, None, None, &picked)?;
     written(pass, DataType::UInt64, rows, &picked)
@@ -265,27 +265,27 @@ pub(crate) fn built(
     mut pass: Pass,
     data_type: &DataType,
     rows: usize,
-    ends: Array,
-    values: Array,
-) -> Result<Array> {
+    ends: DeviceArray,
+    values: DeviceArray,
+) -> Result<DeviceArray> {
     pass.input(&values)?;
     let mut parts = pass.parts(data_type.clone(), rows);
     parts.children = vec![part_of(&pass, ends)?, part_of(&pass, values)?];
-    let array = Array::try_new(parts)?;
+    let array = DeviceArray::try_new(parts)?;
     pass.finish()?;
     Ok(array)
 }
 
 /// The runs that a filter keeps, before the number of rows is known.
 pub(crate) struct KeptRuns {
-    array: Array,
+    array: DeviceArray,
     ends: Region,
     bits: Region,
     faults: Region,
 }
 
 impl KeptRuns {
-    pub fn new(pass: &mut Pass, array: &Array) -> Result<KeptRuns> {
+    pub fn new(pass: &mut Pass, array: &DeviceArray) -> Result<KeptRuns> {
         let ends = &array.children()[0];
         if ends.is_empty() {
             return Err(uncovered(0));
@@ -305,7 +305,7 @@ impl KeptRuns {
     }
 
     /// Returns the new ends of all runs, once they are found.
-    pub fn ends(&self, pass: &Pass) -> Result<Array> {
+    pub fn ends(&self, pass: &Pass) -> Result<DeviceArray> {
         written(pass, self.array.children()[0].data_type().clone(), self.runs(), &self.ends)
     }
 

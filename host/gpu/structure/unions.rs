@@ -8,7 +8,7 @@ use bowstring_kernels::memory::{In, Out};
 use bowstring_kernels::structure::unions::{MEMBERS, MemberRow, Members, OF_TYPE, OfType, SPREAD, Spread};
 
 use super::{Marked, counted, viewed, written};
-use crate::array::{Array, Bitmap, Parts, null_member, says_null};
+use crate::array::{Bitmap, DeviceArray, Parts, null_member, says_null};
 use crate::expr::plan::number_of;
 use crate::gpu::bitmap::{aligned, and};
 use crate::gpu::draft::Pick;
@@ -57,7 +57,7 @@ pub(super) fn look(
 }
 
 /// Returns the type ids and offsets of a union's rows as kernels take them.
-pub(super) fn buffers(pass: &mut Pass, array: &Array) -> Result<(In<u8>, In<u32>)> {
+pub(super) fn buffers(pass: &mut Pass, array: &DeviceArray) -> Result<(In<u8>, In<u32>)> {
     let types = input(&rows_of(array, &array.buffers()[0], 1));
     match array.buffers().get(1) {
         Some(offsets) => Ok((types, aligned(pass, &rows_of(array, offsets, 4), 4)?.cast())),
@@ -66,7 +66,7 @@ pub(super) fn buffers(pass: &mut Pass, array: &Array) -> Result<(In<u8>, In<u32>
 }
 
 /// Returns the type ids of a union's rows, and for a dense union their offsets, as arrays of numbers.
-pub(crate) fn numbers(array: &Array) -> Result<Vec<Array>> {
+pub(crate) fn numbers(array: &DeviceArray) -> Result<Vec<DeviceArray>> {
     let numbers = [DataType::Int8, DataType::Int32].into_iter().zip(array.buffers());
     numbers.map(|(of, buffer)| viewed(array, of, array.offset(), buffer.clone())).collect()
 }
@@ -75,7 +75,7 @@ pub(crate) fn numbers(array: &Array) -> Result<Vec<Array>> {
 pub(crate) struct TakenUnion {
     pass: Pass,
     data_type: DataType,
-    types: Array,
+    types: DeviceArray,
     /// The offsets into the members of a dense union.
     offsets: Option<Region>,
     pub members: Vec<Pick>,
@@ -85,7 +85,7 @@ impl TakenUnion {
     /// Finds the rows of each member. Needs at least one row and one index. `numbers` are the taken rows of
     /// [`numbers`]. Reads the number of rows of each member of a dense union, and the number of null indices
     /// if no member is nullable.
-    pub async fn find(rows: &Pick, numbers: Vec<Array>, stream: &Stream) -> Result<TakenUnion> {
+    pub async fn find(rows: &Pick, numbers: Vec<DeviceArray>, stream: &Stream) -> Result<TakenUnion> {
         let Pick { array, indices, outside } = rows;
         let (DataType::Union(fields, _), Some((taken, offsets))) = (array.data_type(), numbers.split_first())
         else {
@@ -131,7 +131,7 @@ impl TakenUnion {
     }
 
     /// Adds the taken members.
-    pub fn build(self, members: Vec<Array>) -> Result<Array> {
+    pub fn build(self, members: Vec<DeviceArray>) -> Result<DeviceArray> {
         let TakenUnion { mut pass, data_type, types, offsets, .. } = self;
         [&types].into_iter().chain(&members).try_for_each(|part| pass.input(part))?;
         let mut parts = pass.parts(data_type, types.len());
@@ -139,13 +139,13 @@ impl TakenUnion {
         parts.buffers.extend(offsets.iter().map(Region::buffer));
         let members = members.into_iter().map(|member| part_of(&pass, member));
         parts.children = members.collect::<Result<_>>()?;
-        let union = Array::try_new(parts)?;
+        let union = DeviceArray::try_new(parts)?;
         pass.finish()?;
         Ok(union)
     }
 }
 
-async fn refuse_nulls(taken: &Array, stream: &Stream) -> Result<()> {
+async fn refuse_nulls(taken: &DeviceArray, stream: &Stream) -> Result<()> {
     let Some(bits) = taken.possible_nulls() else { return Ok(()) };
     match null_counts(&[(taken, bits)], stream)?.await?[..] {
         [0] => Ok(()),
@@ -159,7 +159,7 @@ pub(crate) fn no_null() -> Error {
 }
 
 /// Replaces nulls by a number.
-fn filled(values: &Array, with: u64, stream: &Stream) -> Result<Array> {
+fn filled(values: &DeviceArray, with: u64, stream: &Stream) -> Result<DeviceArray> {
     let number = number_of(values.data_type());
     let call = number.and_then(|number| fill_null(number.width()));
     let mut call = call.ok_or_else(|| Error::invalid("take", "no numbers"))?;
@@ -171,10 +171,10 @@ fn filled(values: &Array, with: u64, stream: &Stream) -> Result<Array> {
 
 /// The taken type ids and offsets of a dense union.
 struct Rows<'a> {
-    types: &'a Array,
+    types: &'a DeviceArray,
     /// The type ids, null for null rows.
-    taken: &'a Array,
-    offsets: &'a Array,
+    taken: &'a DeviceArray,
+    offsets: &'a DeviceArray,
     /// Whether rows may be null.
     nulls: bool,
     /// How the members' rows are taken.
@@ -184,7 +184,7 @@ struct Rows<'a> {
 /// Finds the new offsets of the rows, and each member's rows in their order.
 async fn in_order(
     mut pass: Pass,
-    array: &Array,
+    array: &DeviceArray,
     fields: &UnionFields,
     rows: Rows<'_>,
 ) -> Result<(Pass, Region, Vec<Pick>)> {
@@ -192,7 +192,7 @@ async fn in_order(
     let len = rows.types.len();
     let faults = pass.upload(&[u64::MAX; 2])?;
     let (types, offsets) = (input(&rows.types.buffers()[0]), input(&rows.offsets.buffers()[0]));
-    let of_member = |((id, _), child): ((i8, _), &Array)| MemberRow {
+    let of_member = |((id, _), child): ((i8, _), &DeviceArray)| MemberRow {
         id: (id as u8).into(),
         len: child.len() as u64,
         valid: In::absent(),
@@ -250,10 +250,10 @@ fn rows_of_type(pass: &mut Pass, types: In<u8>, id: i8, rows: usize) -> Result<R
 /// they are the array's rows. Indices of rows of other members are null.
 pub(crate) fn member(
     operation: &'static str,
-    array: &Array,
+    array: &DeviceArray,
     place: usize,
     stream: &Stream,
-) -> Result<(Array, Option<Array>)> {
+) -> Result<(DeviceArray, Option<DeviceArray>)> {
     let DataType::Union(fields, mode) = array.data_type() else {
         return Err(Error::invalid(operation, "an array that is no union"));
     };
@@ -280,7 +280,7 @@ pub(crate) fn member(
             }
         };
         let parts = part_of(&pass, child)?.into_parts();
-        let member = Array::try_new(Parts { validity: Some(valid), null_count: None, ..parts })?;
+        let member = DeviceArray::try_new(Parts { validity: Some(valid), null_count: None, ..parts })?;
         pass.finish()?;
         return Ok((member, None));
     }
@@ -309,7 +309,7 @@ pub(crate) fn member(
             Parts { buffers: vec![counted(&mut pass, rows)?.buffer()], ..own }
         }
     };
-    let indices = Array::try_new(Parts { validity: Some(of_type), null_count: None, ..parts })?;
+    let indices = DeviceArray::try_new(Parts { validity: Some(of_type), null_count: None, ..parts })?;
     pass.finish()?;
     Ok((child, Some(indices)))
 }

@@ -7,7 +7,7 @@ use bowstring_kernels::text::TextColumn;
 use bowstring_kernels::written::readers::Reading;
 use bowstring_kernels::written::reading::{QUOTE, QUOTED, Quote, READ, READ_HARD, Read, ReadHard};
 
-use crate::array::{Array, Slot, layout, outside};
+use crate::array::{DeviceArray, Slot, layout, outside};
 use crate::gpu::bitmap::nulls_or;
 use crate::gpu::parts::none;
 use crate::gpu::text::text_column;
@@ -21,11 +21,11 @@ pub(crate) type Unread = Box<dyn FnOnce(usize, &[u8], usize) -> Error + Send>;
 /// error when the result is waited for.
 pub(crate) async fn read(
     (reading, words): (Reading, &[u64]),
-    values: &Array,
+    values: &DeviceArray,
     to: &DataType,
     unread: Option<Unread>,
     stream: &Stream,
-) -> Result<Array> {
+) -> Result<DeviceArray> {
     let device = stream.device().place().device_type;
     let mut pass = Pass::begin("cast", stream)?;
     let len = values.len();
@@ -90,7 +90,7 @@ pub(crate) async fn read(
         let len = words[3] as usize;
         Err(unread(misfit as usize, &bytes[..bytes.len().min(len)], len))
     })?;
-    let read = Array::try_new(parts)?;
+    let read = DeviceArray::try_new(parts)?;
     pass.finish()?;
     Ok(read)
 }

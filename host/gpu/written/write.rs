@@ -5,7 +5,7 @@ use bowstring_kernels::target::find;
 use bowstring_kernels::written::writers::Writing;
 use bowstring_kernels::written::writing::{MEASURE, Measure, WRITE, Write};
 
-use crate::array::{Array, Bitmap, Slot};
+use crate::array::{Bitmap, DeviceArray, Slot};
 use crate::gpu::bitmap::aligned;
 use crate::gpu::cast::{Lengths, lay_out, offset_width};
 use crate::gpu::parts::none;
@@ -18,11 +18,11 @@ use crate::{Result, Stream};
 /// row of the first that has none.
 pub(crate) async fn write(
     (writing, words): (Writing, &[u64]),
-    values: &Array,
+    values: &DeviceArray,
     to: &DataType,
     all: bool,
     stream: &Stream,
-) -> Result<std::result::Result<Array, usize>> {
+) -> Result<std::result::Result<DeviceArray, usize>> {
     let mut pass = Pass::begin("cast", stream)?;
     pass.input(values)?;
     let rows = values.len();

@@ -4,7 +4,7 @@ use arrow_schema::DataType;
 use bowstring_kernels::memory::Out;
 use bowstring_kernels::written::zoning::{CAST_ZONED, CastZoned};
 
-use crate::array::{Array, layout};
+use crate::array::{DeviceArray, layout};
 use crate::gpu::bitmap::{aligned, nulls_or};
 use crate::gpu::parts::none;
 use crate::gpu::rows::{fixed_width, rows_of};
@@ -15,11 +15,11 @@ use crate::{Error, Result, Stream};
 /// zone.
 pub(crate) fn cast_zoned(
     words: &[u64],
-    values: &Array,
+    values: &DeviceArray,
     to: &DataType,
     safe: bool,
     stream: &Stream,
-) -> Result<Array> {
+) -> Result<DeviceArray> {
     let mut pass = Pass::begin("cast", stream)?;
     pass.input(values)?;
     let rows = values.len();
@@ -62,7 +62,7 @@ pub(crate) fn cast_zoned(
             }
         })?;
     }
-    let cast = Array::try_new(parts)?;
+    let cast = DeviceArray::try_new(parts)?;
     pass.finish()?;
     Ok(cast)
 }

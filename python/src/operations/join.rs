@@ -2,7 +2,7 @@
 
 use arrow_schema::{Field, Schema};
 use bowstring::array::Place;
-use bowstring::{Array as Inner, DeviceBatch, compute};
+use bowstring::{DeviceArray as Inner, DeviceBatch, compute};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 

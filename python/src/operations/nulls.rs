@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrow_schema::{DataType, Field, Schema};
 use bowstring::compute::{self, Projection, Scalar};
 use bowstring::expr::{Expr, Options, nth};
-use bowstring::{Array as Inner, DeviceBatch, Pending, Result, Stream as InnerStream};
+use bowstring::{DeviceArray as Inner, DeviceBatch, Pending, Result, Stream as InnerStream};
 use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;

@@ -8,7 +8,7 @@ use bowstring::compute::{self, Columns, Projection};
 use bowstring::exchange::from_arrow;
 use bowstring::expr::{Literal, Options, if_else, lit, nth};
 use bowstring::ffi::DeviceType;
-use bowstring::{Array as Inner, DeviceBatch, Error, Result, Stream as InnerStream};
+use bowstring::{DeviceArray as Inner, DeviceBatch, Error, Result, Stream as InnerStream};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyString;

@@ -44,7 +44,7 @@ fn what_lies_is_an_error() {
             // The array has two values; the third key is out of range.
             let mut parts = target.forged(&keys, &bytes(&[0, key, 1])).into_parts();
             parts.dictionary = parts.dictionary.map(|values| values.slice(0, 2).unwrap());
-            let error = problem(&target, &Array::try_new(parts).unwrap(), &Utf8, true);
+            let error = problem(&target, &DeviceArray::try_new(parts).unwrap(), &Utf8, true);
             // The error blames the producer, as on the CPU: no caller has passed these keys.
             let problem = format!("key {key} in row 1, of 2 values");
             assert_eq!(error, Some(Error::OutOfSpec { at: "array.buffers[0]".into(), problem }));
@@ -63,7 +63,7 @@ fn bytes_of_unknown_extent_are_views_too() {
         #[allow(unsafe_code)]
         let unknown = unsafe { Buffer::new(known.address(), None, known.owner().clone()) };
         parts.buffers[1] = unknown;
-        let ours = Array::try_new(parts).unwrap().slice(3, 400).unwrap();
+        let ours = DeviceArray::try_new(parts).unwrap().slice(3, 400).unwrap();
         for to in [DataType::Utf8View, DataType::BinaryView, DataType::LargeUtf8] {
             let casted = cast(&ours, &to, &options(false), &target.stream).wait().unwrap();
             target.assert_same(

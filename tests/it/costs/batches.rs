@@ -7,15 +7,15 @@ use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use bowstring::compute::{CastOptions, TakeOptions, cast, filter, null_count, take};
 use bowstring::device::testing::{EmulatedDevice, EmulatorOptions};
 use bowstring::exchange::{batch_from_arrow, from_arrow};
-use bowstring::{Array, DeviceBatch, Stream};
+use bowstring::{DeviceArray, DeviceBatch, Stream};
 
 use crate::support::*;
 
 /// The inputs of work on a batch.
 pub struct OnBatch {
     batch: DeviceBatch,
-    keep: Array,
-    indices: Array,
+    keep: DeviceArray,
+    indices: DeviceArray,
     narrow: SchemaRef,
     stream: Stream,
 }

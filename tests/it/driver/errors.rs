@@ -12,7 +12,7 @@ use bowstring::{Error, Stream};
 
 use super::*;
 
-fn numbers() -> bowstring::Array {
+fn numbers() -> bowstring::DeviceArray {
     from_arrow(&sample(&DataType::Int64, 1000)).unwrap()
 }
 
@@ -149,14 +149,14 @@ fn arrays_and_streams_of_different_devices_do_not_mix() {
 }
 
 /// An array at an address without memory, and a mask for it.
-fn stray(stream: &Stream) -> (bowstring::Array, bowstring::Array) {
+fn stray(stream: &Stream) -> (bowstring::DeviceArray, bowstring::DeviceArray) {
     let mut parts = stream.upload(&numbers()).unwrap().into_parts();
     let address = parts.buffers[0].address() + (1 << 40);
     // SAFETY: only the stand-in reads the address, and it knows that no memory is there.
     parts.buffers[0] = unsafe { bowstring::array::Buffer::new(address, Some(8000), std::sync::Arc::new(())) };
     let mask = arrow_array::BooleanArray::from_iter((0..1000).map(|i| Some(i % 2 == 0)));
     let mask = from_arrow(&(std::sync::Arc::new(mask) as ArrayRef)).unwrap();
-    (bowstring::Array::try_new(parts).unwrap(), stream.upload(&mask).unwrap())
+    (bowstring::DeviceArray::try_new(parts).unwrap(), stream.upload(&mask).unwrap())
 }
 
 #[test]

@@ -89,7 +89,7 @@ impl Stranger {
         assert_eq!(done, [0; 2]);
     }
 
-    pub(super) fn import(&mut self, native: &Native, data_type: &DataType) -> bowstring::Array {
+    pub(super) fn import(&mut self, native: &Native, data_type: &DataType) -> bowstring::DeviceArray {
         // SAFETY: a valid struct, with an event that lives to the end of the test.
         unsafe { import_array(&mut self.array, &schema(data_type), &native.device) }.unwrap().1
     }
@@ -298,7 +298,8 @@ fn views_whose_sizes_are_on_the_device_are_cast_and_passed_on() {
         assert_eq!(native.device.host_synchronisations(), waited, "{native:?}");
         stranger.gate.open();
         let stream = native.device.stream().unwrap();
-        let down = |array: &bowstring::Array| rows(&to_arrow(&stream.download(array).unwrap()).unwrap());
+        let down =
+            |array: &bowstring::DeviceArray| rows(&to_arrow(&stream.download(array).unwrap()).unwrap());
         assert_same_rows(&down(&again), &rows(&theirs.slice(5, 80)), &native.name);
         let text = cast(&ours, &DataType::Utf8, &CastOptions::default(), &stream).wait().unwrap();
         assert_same_rows(&down(&text), &rows(&theirs), &native.name);

@@ -10,7 +10,7 @@ use bowstring::compute::tensors::export_tensor;
 use bowstring::device::testing;
 use bowstring::exchange::{export_array, from_arrow};
 use bowstring::ffi::dlpack::{DLManagedTensor, ManagedTensor};
-use bowstring::{Array, Stream};
+use bowstring::{DeviceArray, Stream};
 
 use super::*;
 
@@ -34,7 +34,7 @@ enum Consumer {
     Arrow,
 }
 
-fn upload(stream: &Stream, first: i64) -> Array {
+fn upload(stream: &Stream, first: i64) -> DeviceArray {
     let host: ArrayRef = Arc::new(Int64Array::from_iter_values(first..first + ROWS));
     stream.upload(&from_arrow(&host).unwrap()).unwrap()
 }
@@ -53,7 +53,7 @@ struct Reads {
 }
 
 impl Consumer {
-    fn reads(self, native: &Native, device: &Device, array: &Array) -> Reads {
+    fn reads(self, native: &Native, device: &Device, array: &DeviceArray) -> Reads {
         let (stream, handle) = match self {
             Consumer::Legacy => (LEGACY, Some(wrapped(device, LEGACY))),
             Consumer::Silent => (LEGACY, None),
@@ -179,7 +179,7 @@ fn memory_is_let_go_of_in_callbacks_too_and_at_once_where_that_is_asked_for() {
     for native in Native::all() {
         let (device, stranger) = (&native.device, native.stranger());
         let stream = device.stream().unwrap();
-        let release = |array: Array| {
+        let release = |array: DeviceArray| {
             let reads = Consumer::Silent.reads(&native, device, &array);
             drop(array);
             reads.kept

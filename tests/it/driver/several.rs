@@ -173,7 +173,7 @@ fn only_streams_that_say_so_wait_for_the_legacy_default_stream() {
         let wrap = |handle| unsafe { native.device.wrap_stream(without_provenance_mut(handle)) }.unwrap();
         let (ours, theirs, legacy) = (native.device.stream().unwrap(), wrap(blocking), wrap(0));
         let up = |stream: &bowstring::Stream| stream.upload(&from_arrow(&host).unwrap()).unwrap();
-        let passed = |array: &bowstring::Array| array.ready().unwrap().is_ready().unwrap();
+        let passed = |array: &bowstring::DeviceArray| array.ready().unwrap().is_ready().unwrap();
         // Work on the legacy stream blocks blocking streams, and none of ours.
         let gate = native.gate(0);
         let (free, held) = (up(&ours), up(&theirs));

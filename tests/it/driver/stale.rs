@@ -12,7 +12,7 @@ use bowstring::device::Allocator;
 use bowstring::device::testing;
 use bowstring::exchange::{from_arrow, to_arrow};
 use bowstring::ffi::DeviceType;
-use bowstring::{Array, Error};
+use bowstring::{DeviceArray, Error};
 
 use super::foreign::Stranger;
 use super::*;
@@ -140,7 +140,7 @@ fn memory_comes_from_an_engines_allocator() {
         let taken = take(&there, &up(&indices), &TakeOptions::default(), &stream).wait().unwrap();
         let casted = cast(&there, &DataType::Utf8, &CastOptions::default(), &stream).wait();
         assert!(casted.is_err() || casted.is_ok_and(|casted| casted.len() == 500));
-        let down = |array: &Array| rows(&to_arrow(&stream.download(array).unwrap()).unwrap());
+        let down = |array: &DeviceArray| rows(&to_arrow(&stream.download(array).unwrap()).unwrap());
         assert_same_rows(&down(&kept), &rows(&arrow_select::filter::filter(&host, &mask).unwrap()), &name);
         let theirs = arrow_select::take::take(&host, &indices, None).unwrap();
         assert_same_rows(&down(&taken), &rows(&theirs), &name);

@@ -16,8 +16,8 @@ use crate::exchange::foreign::{Releases, structs};
 
 fn through<T: ManagedTensor>(
     native: &Native,
-    ours: &bowstring::Array,
-) -> (i32, i32, usize, bowstring::Array) {
+    ours: &bowstring::DeviceArray,
+) -> (i32, i32, usize, bowstring::DeviceArray) {
     // The CPU can work on memory that the host can access; the tensor still names its device.
     let stream = native.device.stream().unwrap();
     let tensor = export_tensor::<T>(ours, &stream, None).unwrap();

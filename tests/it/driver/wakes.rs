@@ -12,7 +12,7 @@ use arrow_array::{BooleanArray, Int32Array};
 use bowstring::compute::filter;
 use bowstring::device::testing;
 use bowstring::exchange::from_arrow;
-use bowstring::{Array, Pending};
+use bowstring::{DeviceArray, Pending};
 
 use super::*;
 
@@ -32,7 +32,7 @@ fn waker(does: impl FnOnce() + Send + 'static) -> Waker {
     Waker::from(Arc::new(Does(Mutex::new(Some(Box::new(does))))))
 }
 
-fn poll(pending: &mut Pending<Array>, waker: &Waker) -> Poll<bowstring::Result<Array>> {
+fn poll(pending: &mut Pending<DeviceArray>, waker: &Waker) -> Poll<bowstring::Result<DeviceArray>> {
     Pin::new(pending).poll(&mut Context::from_waker(waker))
 }
 

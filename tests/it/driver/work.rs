@@ -46,7 +46,7 @@ fn operations_give_what_the_cpu_gives_and_wait_once_at_most() {
             let there = stream.upload(&from_arrow(&host).unwrap()).unwrap();
             let on = |array: ArrayRef| stream.upload(&from_arrow(&array).unwrap()).unwrap();
             let (mask_there, indices_there) = (on(Arc::new(mask.clone())), on(Arc::new(indices.clone())));
-            let same = |ours: bowstring::Array, theirs: ArrayRef, what: &str| {
+            let same = |ours: bowstring::DeviceArray, theirs: ArrayRef, what: &str| {
                 let ours = to_arrow(&stream.download(&ours).unwrap()).unwrap();
                 let context = format!("{name}: {what} of {data_type}");
                 assert_same_rows(&rows(&ours), &rows(&theirs), &context);

@@ -13,7 +13,7 @@ use arrow_schema::DataType;
 use bowstring::array::Parts;
 use bowstring::compute::filter;
 use bowstring::exchange::{batch_from_arrow, batch_to_arrow, from_arrow, from_arrow_data, to_arrow};
-use bowstring::{Array, Error, Stream};
+use bowstring::{DeviceArray, Error, Stream};
 
 use super::samples;
 
@@ -48,7 +48,7 @@ fn no_buffer_is_copied() {
 }
 
 /// The same array with every buffer one byte past an aligned address.
-fn misaligned(data: &arrow_data::ArrayData) -> Array {
+fn misaligned(data: &arrow_data::ArrayData) -> DeviceArray {
     fn shift(parts: &mut Parts) {
         for buffer in &mut parts.buffers {
             let owner: &Buffer = buffer.owner().downcast_ref().unwrap();
@@ -61,12 +61,12 @@ fn misaligned(data: &arrow_data::ArrayData) -> Array {
         for child in parts.children.iter_mut().chain(&mut parts.dictionary) {
             let mut inner = child.clone().into_parts();
             shift(&mut inner);
-            *child = Array::try_new(inner).unwrap();
+            *child = DeviceArray::try_new(inner).unwrap();
         }
     }
     let mut parts = from_arrow_data(data).unwrap().into_parts();
     shift(&mut parts);
-    Array::try_new(parts).unwrap()
+    DeviceArray::try_new(parts).unwrap()
 }
 
 #[test]
@@ -87,7 +87,7 @@ fn contents_that_are_not_arrow_are_refused() {
             let holder = arrow_data::ArrayData::builder(DataType::UInt8).len(buffer.len()).add_buffer(buffer);
             parts.buffers.extend_from_slice(from_arrow_data(&holder.build().unwrap()).unwrap().buffers());
         }
-        Array::try_new(parts).unwrap()
+        DeviceArray::try_new(parts).unwrap()
     };
     let offsets = |offsets: [i32; 3]| Buffer::from_slice_ref(offsets);
     let wrong = [
@@ -136,7 +136,7 @@ fn a_false_null_count_makes_no_array_known_to_be_valid() {
     };
     let mut parts = from_arrow(&keys).unwrap().into_parts();
     parts.null_count = Some(0);
-    let lies = Array::try_new(parts).unwrap();
+    let lies = DeviceArray::try_new(parts).unwrap();
     assert_eq!(to_arrow(&lies).unwrap().null_count(), 1, "arrow-rs counts");
     let mask = from_arrow(&BooleanArray::from(vec![true, true, false])).unwrap();
     let kept = filter(&lies, &mask, &Stream::cpu()).wait().unwrap();

@@ -18,7 +18,7 @@ use bowstring::compute::{
     CastOptions, Selection, TakeOptions, cast, concat, drop_nulls, filter, logical_null_count, take,
 };
 use bowstring::exchange::{from_arrow, to_arrow, validate, validate_on};
-use bowstring::{Array, Error, Result};
+use bowstring::{DeviceArray, Error, Result};
 
 use super::foreign::{RawArray, Releases, import_host, produce, schema, structs};
 use crate::support::{Target, devices};
@@ -193,7 +193,7 @@ fn kinds() -> Vec<(&'static str, Vec<Case>)> {
 }
 
 /// A foreign array with a fault, on the CPU: by itself, or inside a struct.
-fn strange(data: &ArrayRef, bend: fn(&mut RawArray), inside: bool, misalignment: usize) -> Array {
+fn strange(data: &ArrayRef, bend: fn(&mut RawArray), inside: bool, misalignment: usize) -> DeviceArray {
     let data = match inside {
         false => data.to_data(),
         true => {
@@ -218,7 +218,7 @@ enum Outcome {
     Right,
 }
 
-fn outcome(result: Result<Array>, target: &Target, of: &str) -> Option<Outcome> {
+fn outcome(result: Result<DeviceArray>, target: &Target, of: &str) -> Option<Outcome> {
     let waited = result.and_then(|array| array.wait().map(|()| array));
     match waited {
         Err(Error::Unsupported { .. }) if of != "cpu" => None,
@@ -237,7 +237,7 @@ const OPERATIONS: [&str; 6] =
     ["`filter`", "`take`", "`drop_nulls`", "`concat`", "`cast` that follows it", "logical nulls"];
 
 /// The outcome of each operation on an array of a device.
-fn outcomes(values: &Array, to: Option<&DataType>, target: &Target) -> [Vec<Option<Outcome>>; 6] {
+fn outcomes(values: &DeviceArray, to: Option<&DataType>, target: &Target) -> [Vec<Option<Outcome>>; 6] {
     let stream = &target.stream;
     let of = target.name.as_str();
     let on = |array: ArrayRef| stream.upload(&from_arrow(&array).unwrap()).unwrap();

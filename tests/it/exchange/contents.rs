@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow_array::{Int32Array, RecordBatch};
 use arrow_schema::{DataType, Field, Fields, Schema};
-use bowstring::array::{Array, Batches, Bitmap, Buffer, DeviceBatch, Parts, Place};
+use bowstring::array::{Batches, Bitmap, Buffer, DeviceArray, DeviceBatch, Parts, Place};
 use bowstring::compute::batches::{validate_arrays, validate_batches};
 use bowstring::exchange::{
     batch_from_arrow, from_arrow, from_arrow_data, to_arrow, validate, validate_batch, validate_on,
@@ -33,20 +33,20 @@ fn item(data_type: DataType, nullable: bool) -> Arc<Field> {
 }
 
 /// An array with one child and no memory of its own.
-fn over(data_type: DataType, len: usize, child: Array) -> Array {
-    Array::try_new(Parts { children: vec![child], ..Parts::new(data_type, len) }).unwrap()
+fn over(data_type: DataType, len: usize, child: DeviceArray) -> DeviceArray {
+    DeviceArray::try_new(Parts { children: vec![child], ..Parts::new(data_type, len) }).unwrap()
 }
 
-fn no_rows(data_type: DataType, len: usize) -> Array {
+fn no_rows(data_type: DataType, len: usize) -> DeviceArray {
     let buffers = if data_type == DataType::Null { vec![] } else { vec![Buffer::empty()] };
-    Array::try_new(Parts { buffers, ..Parts::new(data_type, len) }).unwrap()
+    DeviceArray::try_new(Parts { buffers, ..Parts::new(data_type, len) }).unwrap()
 }
 
 #[test]
 fn rows_without_memory_cost_validation_nothing() {
     const MANY: usize = 1 << 40;
     let nulls = || no_rows(DataType::Null, MANY);
-    let nothing = Array::try_new(Parts::new(DataType::Struct(Fields::empty()), MANY)).unwrap();
+    let nothing = DeviceArray::try_new(Parts::new(DataType::Struct(Fields::empty()), MANY)).unwrap();
     let one_field: Fields = vec![Field::new("n", DataType::Null, true)].into();
     let end = from_arrow(&arrow_array::Int64Array::from(vec![MANY as i64])).unwrap();
     let run = DataType::RunEndEncoded(
@@ -66,7 +66,7 @@ fn rows_without_memory_cost_validation_nothing() {
             MANY / 4,
             no_rows(DataType::FixedSizeBinary(0), MANY),
         ),
-        Array::try_new(runs).unwrap(),
+        DeviceArray::try_new(runs).unwrap(),
     ];
     let began = std::time::Instant::now();
     for array in &arrays {
@@ -88,7 +88,7 @@ fn items_without_memory_need_no_bit_each() {
         null_count: Some(rows / 8),
         ..Parts::new(DataType::FixedSizeList(item(DataType::Null, false), size), rows)
     };
-    validate(&Array::try_new(parts).unwrap()).unwrap();
+    validate(&DeviceArray::try_new(parts).unwrap()).unwrap();
 }
 
 #[test]
@@ -100,7 +100,8 @@ fn batches_and_streams_end_with_what_is_wrong() {
     let problem = validate_batch(&may_not, &stream).unwrap_err().to_string();
     assert_eq!(problem, "malformed array at array.children[0].null_count: 1 rows of n, which may have none");
     let unknown = Parts { null_count: None, ..numbers.clone().into_parts() };
-    let unknown = DeviceBatch::try_new(field(false), vec![Array::try_new(unknown).unwrap()], 2).unwrap();
+    let unknown =
+        DeviceBatch::try_new(field(false), vec![DeviceArray::try_new(unknown).unwrap()], 2).unwrap();
     assert_eq!(validate_batch(&unknown, &stream).unwrap_err().to_string(), problem);
     let may = DeviceBatch::try_new(field(true), vec![numbers.clone()], 2).unwrap();
     validate_batch(&may, &stream).unwrap();
@@ -111,7 +112,7 @@ fn batches_and_streams_end_with_what_is_wrong() {
     );
     assert!(batches.next().unwrap().is_ok() && batches.next().unwrap().is_err() && batches.next().is_none());
     let lying = Parts { null_count: Some(0), ..numbers.clone().into_parts() };
-    let arrays = [numbers.clone(), Array::try_new(lying).unwrap(), numbers];
+    let arrays = [numbers.clone(), DeviceArray::try_new(lying).unwrap(), numbers];
     let mut arrays = validate_arrays(arrays.map(Ok).into_iter(), &stream);
     assert!(arrays.next().unwrap().is_ok() && arrays.next().unwrap().is_err() && arrays.next().is_none());
     let none = batch_from_arrow(&RecordBatch::new_empty(Arc::new(Schema::empty()))).unwrap();
@@ -128,7 +129,7 @@ fn what_is_on_a_device_is_downloaded_for_it() {
         foreign.child(0).null_count = 2;
         let lying = import_host(foreign.into_ours(), &schema(rows.data_type())).unwrap().1;
         let honest = from_arrow(&sample("struct")).unwrap();
-        let there = |array: &Array| target.stream.upload(array).unwrap();
+        let there = |array: &DeviceArray| target.stream.upload(array).unwrap();
         validate_on(&there(&honest), &target.stream).unwrap();
         let error = validate_on(&there(&lying), &target.stream).unwrap_err();
         assert!(matches!(error, Error::OutOfSpec { at, .. } if at == "array.children[0].null_count"));
@@ -157,7 +158,7 @@ proptest! {
 }
 
 /// The same array with a few bytes of some buffers changed.
-fn spoil(array: &bowstring::Array, random: &mut support::Random) -> bowstring::Array {
+fn spoil(array: &bowstring::DeviceArray, random: &mut support::Random) -> bowstring::DeviceArray {
     let mut parts: Parts = array.clone().into_parts();
     for buffer in &mut parts.buffers {
         let owner: &arrow_buffer::Buffer = buffer.owner().downcast_ref().unwrap();
@@ -172,7 +173,7 @@ fn spoil(array: &bowstring::Array, random: &mut support::Random) -> bowstring::A
     }
     parts.children = parts.children.iter().map(|child| spoil(child, random)).collect();
     parts.dictionary = parts.dictionary.map(|values| spoil(&values, random));
-    bowstring::Array::try_new(parts).unwrap()
+    bowstring::DeviceArray::try_new(parts).unwrap()
 }
 
 fn holding(bytes: Vec<u8>) -> Buffer {

@@ -11,7 +11,7 @@ use bowstring::compute::tensors::{export_tensor, import_tensor};
 use bowstring::exchange::{export_dlpack, from_arrow, import_dlpack, to_arrow, validate};
 use bowstring::ffi::DeviceType;
 use bowstring::ffi::dlpack::{DLManagedTensor, DLManagedTensorVersioned, ManagedTensor as _};
-use bowstring::{Array, Error, Stream};
+use bowstring::{DeviceArray, Error, Stream};
 
 use super::foreign::Releases;
 use super::foreign_tensor::{Tensor, look};
@@ -278,7 +278,7 @@ fn nulls_that_are_not_counted_are_where_a_device_can() {
                 uncounted(target.import(&whole).slice(rows.start, rows.len()).unwrap())
             };
             let export =
-                |array: &Array| export_tensor::<DLManagedTensorVersioned>(array, &target.stream, None);
+                |array: &DeviceArray| export_tensor::<DLManagedTensorVersioned>(array, &target.stream, None);
             match export(&part(dirty)) {
                 Err(Error::Invalid { problem, .. }) => assert!(problem.contains("nulls"), "{problem}"),
                 other => panic!("{other:?}"),
@@ -334,7 +334,7 @@ fn tensors_say_where_their_memory_is() {
     let pinned = |array: ArrayRef| {
         let mut parts = from_arrow(&array).unwrap().into_parts();
         parts.place = Place { device_type: DeviceType::CudaHost, device_id: 0 };
-        Array::try_new(parts).unwrap()
+        DeviceArray::try_new(parts).unwrap()
     };
     for (array, device_type) in [(booleans(9, None), 1), (Arc::new(Int32Array::from(vec![1, 2])) as _, 3)] {
         let array = pinned(array);

@@ -14,7 +14,7 @@ use arrow_data::ffi::FFI_ArrowArray;
 use arrow_schema::{DataType, Field};
 use bowstring::exchange::{import_array, import_batch, import_host_array, import_host_batch};
 use bowstring::ffi::{ArrowArray, ArrowDeviceArray, FFI_ArrowSchema};
-use bowstring::{Array, Device, DeviceBatch, Result};
+use bowstring::{Device, DeviceArray, DeviceBatch, Result};
 
 use crate::support::Exact;
 
@@ -281,19 +281,19 @@ pub fn import_on(
     device: &Device,
     array: &mut ArrowDeviceArray,
     schema: &FFI_ArrowSchema,
-) -> Result<(Field, Array)> {
+) -> Result<(Field, DeviceArray)> {
     // SAFETY: valid, or wrong in a way that import must detect.
     unsafe { import_array(array, schema, device) }
 }
 
 /// Calls [`bowstring::exchange::import_array`] on the CPU.
-pub fn import(array: &mut ArrowDeviceArray, schema: &FFI_ArrowSchema) -> Result<(Field, Array)> {
+pub fn import(array: &mut ArrowDeviceArray, schema: &FFI_ArrowSchema) -> Result<(Field, DeviceArray)> {
     // SAFETY: valid, or wrong in a way that import must detect.
     unsafe { import_array(array, schema, &Device::cpu()) }
 }
 
 /// Calls [`bowstring::exchange::import_host_array`] with test structs.
-pub fn import_host(array: ArrowArray, schema: &FFI_ArrowSchema) -> Result<(Field, Array)> {
+pub fn import_host(array: ArrowArray, schema: &FFI_ArrowSchema) -> Result<(Field, DeviceArray)> {
     // SAFETY: as above.
     unsafe { import_host_array(array, schema) }
 }

@@ -19,7 +19,7 @@ use bowstring::compute::*;
 use bowstring::device::testing::{self, Alive, EmulatedDevice, EmulatorOptions};
 use bowstring::exchange::{export_array, from_arrow, to_arrow, validate, validate_on};
 use bowstring::ffi::FFI_ArrowSchema;
-use bowstring::{Array, Stream};
+use bowstring::{DeviceArray, Stream};
 
 use super::foreign::{RawArray, RawDeviceArray, Releases, import_on, produce, produce_with, schema, structs};
 use super::foreign_schema::RawSchema;
@@ -132,14 +132,15 @@ fn distort(schema: &mut FFI_ArrowSchema, rng: &mut Random) {
 }
 
 /// Uses an array in every way.
-fn exercise(array: &Array, stream: &Stream) {
+fn exercise(array: &DeviceArray, stream: &Stream) {
     let on = |array: ArrayRef| stream.upload(&from_arrow(&array).unwrap()).unwrap();
     let len = array.len();
     if len <= 1000 {
         let mask = on(Arc::new(BooleanArray::from_iter((0..len).map(|row| Some(row % 3 != 0)))));
         let indices = on(Arc::new(Int32Array::from_iter((0..len as i32).rev())));
-        let down =
-            |result: bowstring::Result<Array>| result.and_then(|array| to_arrow(&stream.download(&array)?));
+        let down = |result: bowstring::Result<DeviceArray>| {
+            result.and_then(|array| to_arrow(&stream.download(&array)?))
+        };
         let _ = down(filter(array, &mask, stream).wait()).map(|array| rows(&array));
         let _ = down(take(array, &indices, &TakeOptions::default(), stream).wait()).map(|array| rows(&array));
         for to in [DataType::Utf8, DataType::Int64, array.data_type().clone()] {

@@ -4,7 +4,7 @@ use std::ffi::c_void;
 
 use arrow_array::{Array as _, ArrayRef, BooleanArray, StringArray, UInt8Array};
 use arrow_schema::{DataType, Field};
-use bowstring::array::{Array, Buffer, Parts, Place};
+use bowstring::array::{Buffer, DeviceArray, Parts, Place};
 use bowstring::compute::{
     CastOptions, Selection, TakeOptions, cast, drop_nulls, filter, is_not_null, is_null, take,
 };
@@ -71,7 +71,7 @@ fn no_device_memory_is_read_on_import() {
 }
 
 /// Checks that everything is on the device, and that the lengths of strings are unknown.
-fn check(array: &Array, place: Place) {
+fn check(array: &DeviceArray, place: Place) {
     assert_eq!(array.place(), place);
     let of_bytes = matches!(
         array.data_type(),
@@ -110,14 +110,14 @@ fn host_arrays_go_with_every_device() {
 }
 
 /// Text in memory that the host can access; only its last offset tells its end.
-fn pinned_text() -> Array {
+fn pinned_text() -> DeviceArray {
     let text = from_arrow(&StringArray::from(vec![Some("a"), None, Some("bc")])).unwrap();
     let mut parts = text.into_parts();
     let bytes = &parts.buffers[1];
     // SAFETY: the buffer's own memory, kept by its owner; the array's offsets give its extent.
     parts.buffers[1] = unsafe { Buffer::new(bytes.address(), None, bytes.owner().clone()) };
     parts.place = Place { device_type: DeviceType::CudaHost, device_id: 0 };
-    Array::try_new(parts).unwrap()
+    DeviceArray::try_new(parts).unwrap()
 }
 
 #[test]
@@ -125,12 +125,12 @@ fn unknown_extents_are_looked_at_on_the_host() {
     let text = pinned_text();
     let mut parts = Parts::new(DataType::Struct(vec![Field::new("a", DataType::Utf8, true)].into()), 3);
     (parts.children, parts.place) = (vec![text.clone()], text.place());
-    let nested = Array::try_new(parts).unwrap();
+    let nested = DeviceArray::try_new(parts).unwrap();
     let mask = from_arrow(&BooleanArray::from(vec![true, false, true])).unwrap();
     let rows = from_arrow(&UInt8Array::from(vec![2, 0])).unwrap();
     let stream = Stream::cpu();
     for array in [&text, &nested] {
-        let right = |result: Result<Array, Error>, rows: usize| {
+        let right = |result: Result<DeviceArray, Error>, rows: usize| {
             assert_eq!(to_arrow(&result.unwrap()).unwrap().len(), rows);
         };
         right(filter(array, &mask, &stream).wait(), 2);

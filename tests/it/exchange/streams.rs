@@ -12,7 +12,7 @@ use bowstring::exchange::{
     from_arrow, to_arrow,
 };
 use bowstring::ffi::{ArrowArrayStream, ArrowDeviceArrayStream, DeviceType};
-use bowstring::{Array, Device, DeviceBatch, Error, Result};
+use bowstring::{Device, DeviceArray, DeviceBatch, Error, Result};
 
 use super::foreign::{Releases, produce, structs};
 use super::foreign_stream::{
@@ -86,7 +86,7 @@ fn arrays_stream_on_every_device() {
     for target in devices() {
         let device = target.stream.device().clone();
         for array in samples::all() {
-            let there: Vec<Result<Array>> =
+            let there: Vec<Result<DeviceArray>> =
                 samples::SLICES.iter().map(|&(at, len)| Ok(target.import(&array.slice(at, len)))).collect();
             let field = Field::new("f", array.data_type().clone(), true);
             let mut stream = export_stream(field.clone(), device.place().device_type, there.into_iter());
@@ -119,7 +119,7 @@ fn nothing_is_pulled_before_it_is_asked_for_and_results_outlive_the_stream() {
     let mut stream = export_stream(number_field(), DeviceType::Cpu, endless);
     let mut reader = read(&mut stream, &Device::cpu()).unwrap();
     assert_eq!(asked.load(Ordering::SeqCst), 0);
-    let kept: Vec<Array> = (0..3).map(|_| reader.next().unwrap().unwrap()).collect();
+    let kept: Vec<DeviceArray> = (0..3).map(|_| reader.next().unwrap().unwrap()).collect();
     assert_eq!(asked.load(Ordering::SeqCst), 3);
     drop(reader);
     assert_eq!(releases.count(), 0);
@@ -129,7 +129,9 @@ fn nothing_is_pulled_before_it_is_asked_for_and_results_outlive_the_stream() {
 }
 
 /// Calls a stream of ours that yields one array, then the outcome of `then`, then another array.
-fn broken_off(then: impl FnOnce() -> Option<Result<Array>> + Send + 'static) -> (RawStream, i32, String) {
+fn broken_off(
+    then: impl FnOnce() -> Option<Result<DeviceArray>> + Send + 'static,
+) -> (RawStream, i32, String) {
     let array = from_arrow(&numbers(0..3)).unwrap();
     let (mut then, mut before) = (Some(then), Some(array.clone()));
     let steps = std::iter::from_fn(move || match (before.take(), then.take()) {
@@ -332,7 +334,7 @@ fn a_stream_that_its_own_iterator_releases_gives_what_it_was_asked_for() {
     let arrays = std::iter::from_fn(move || {
         // SAFETY: as above.
         unsafe { (*reached.stream()).call_release() };
-        Some(Ok(Array::clone(&array)))
+        Some(Ok(DeviceArray::clone(&array)))
     });
     // SAFETY: as above.
     unsafe {

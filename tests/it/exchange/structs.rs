@@ -11,7 +11,7 @@ use bowstring::exchange::{
     batch_from_arrow, batch_to_arrow, export_array, export_batch, export_host_array, export_host_batch,
     from_arrow, to_arrow, validate,
 };
-use bowstring::{Array, DeviceBatch};
+use bowstring::{DeviceArray, DeviceBatch};
 use proptest::prelude::*;
 
 use super::foreign::{
@@ -21,12 +21,12 @@ use super::foreign::{
 use super::samples;
 use crate::support::{self, assert_same_rows, displaced, rows};
 
-fn field(array: &Array) -> Field {
+fn field(array: &DeviceArray) -> Field {
     Field::new("f", array.data_type().clone(), true)
 }
 
 /// Exports through our structs and imports again.
-fn through_ours(array: &Array) -> Array {
+fn through_ours(array: &DeviceArray) -> DeviceArray {
     let (mut exported, schema) = export_array(array, &field(array)).unwrap();
     let (field, back) = import(&mut exported, &schema).unwrap();
     assert!(exported.is_released());
@@ -36,13 +36,13 @@ fn through_ours(array: &Array) -> Array {
 }
 
 /// Exports through our structs and imports through arrow-rs' own.
-fn into_arrow_rs(array: &Array) -> ArrayRef {
+fn into_arrow_rs(array: &DeviceArray) -> ArrayRef {
     let (exported, schema) = export_host_array(array, &field(array)).unwrap();
     import_by_arrow_rs(exported, &schema)
 }
 
 /// Exports through arrow-rs' structs and imports through ours.
-fn out_of_arrow_rs(array: &ArrayRef) -> Array {
+fn out_of_arrow_rs(array: &ArrayRef) -> DeviceArray {
     import_host(export_by_arrow_rs(array), &schema(array.data_type())).unwrap().1
 }
 
@@ -122,7 +122,7 @@ fn a_foreign_array_is_released_once_when_its_last_part_is_gone() {
     }
 }
 
-fn has_buffers(array: &Array) -> bool {
+fn has_buffers(array: &DeviceArray) -> bool {
     let below = array.children().iter().chain(array.dictionary()).any(has_buffers);
     below || array.validity().is_some() || !array.buffers().is_empty()
 }
@@ -197,7 +197,7 @@ fn a_bitmap_out_of_step_is_brought_into_step() {
                 let Bitmap { buffer, offset } = moved.validity().unwrap();
                 assert_ne!((buffer.address(), *offset), (old.buffer.address(), old.offset));
                 parts.validity = Some(Bitmap { buffer: buffer.clone(), offset: *offset });
-                let ours = Array::try_new(parts).unwrap();
+                let ours = DeviceArray::try_new(parts).unwrap();
                 assert_eq!(&into_arrow_rs(&ours), &array.slice(rows, 40), "{rows} rows, {bits} bits");
             }
         }

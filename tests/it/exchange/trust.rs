@@ -6,21 +6,21 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, BinaryArray, BooleanArray, ListArray, UInt8Array};
 use arrow_buffer::OffsetBuffer;
 use arrow_schema::{DataType, Field};
-use bowstring::array::Array;
+use bowstring::array::DeviceArray;
 use bowstring::compute::{CastOptions, TakeOptions, cast, drop_nulls, filter, take};
 use bowstring::exchange::{from_arrow, to_arrow, validate};
 use bowstring::{Error, Stream};
 
 /// Rows of bytes declared as text, the second of which is not valid UTF-8.
-fn no_text(from: ArrayRef, data_type: DataType) -> Array {
+fn no_text(from: ArrayRef, data_type: DataType) -> DeviceArray {
     let ours = from_arrow(&from).unwrap();
     to_arrow(&ours).unwrap();
     let mut parts = ours.into_parts();
     parts.data_type = data_type;
-    Array::try_new(parts).unwrap()
+    DeviceArray::try_new(parts).unwrap()
 }
 
-fn samples() -> Vec<Array> {
+fn samples() -> Vec<DeviceArray> {
     let rows: [Option<&[u8]>; 4] = [Some(b"one"), Some(b"\xff"), None, Some(b"\xc3\xa9")];
     let bytes: ArrayRef = Arc::new(BinaryArray::from_iter(rows));
     let to = |data_type| arrow_cast::cast(&bytes, &data_type).unwrap();
@@ -34,11 +34,11 @@ fn samples() -> Vec<Array> {
         no_text(bytes.clone(), DataType::Utf8),
         no_text(to(DataType::LargeBinary), DataType::LargeUtf8),
         no_text(to(DataType::BinaryView), DataType::Utf8View),
-        Array::try_new(text_list).unwrap(),
+        DeviceArray::try_new(text_list).unwrap(),
     ]
 }
 
-fn refused(array: &Array) {
+fn refused(array: &DeviceArray) {
     for _ in 0..2 {
         assert!(matches!(to_arrow(array), Err(Error::OutOfSpec { .. })), "{}", array.data_type());
     }

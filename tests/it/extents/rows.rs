@@ -8,7 +8,7 @@ use arrow_array::types::{Int8Type, Int32Type};
 use arrow_array::*;
 use arrow_buffer::ScalarBuffer;
 use arrow_schema::{DataType, Field, UnionFields};
-use bowstring::Array;
+use bowstring::DeviceArray;
 use bowstring::array::Place;
 use bowstring::compute::{is_null, logical_null_count, null_count};
 use bowstring::exchange::validate_on;
@@ -157,9 +157,9 @@ fn told(lie: &Lie, said: &[u8], releases: &Releases, device: &Device) -> RawDevi
 }
 
 /// Makes every request to the rows from `first` on of a faulty array; `ours` contains these rows.
-fn ask(context: &str, lie: &Lie, ours: &Array, first: usize, streams: [&Stream; 2]) {
+fn ask(context: &str, lie: &Lie, ours: &DeviceArray, first: usize, streams: [&Stream; 2]) {
     let [stream, other] = streams;
-    let down = |array: &Array| {
+    let down = |array: &DeviceArray| {
         let is_here = array.place().device_type.host_accessible();
         let there = if is_here { array.clone() } else { stream.download(array)? };
         there.wait()?;

@@ -16,7 +16,7 @@ use bowstring::exchange::{
 };
 use bowstring::expr::{Aggregation, Expr};
 use bowstring::ffi::dlpack::DLManagedTensorVersioned;
-use bowstring::{Array, DeviceBatch, Result, Stream};
+use bowstring::{DeviceArray, DeviceBatch, Result, Stream};
 
 use super::expressions;
 use super::input::Input;
@@ -56,14 +56,14 @@ pub enum Operation {
 
 /// The result of an operation.
 pub enum Given {
-    Array(Array),
+    Array(DeviceArray),
     Count(usize),
     Nothing,
 }
 
 impl Operation {
     /// Reads from an input which operation to run on an array.
-    pub fn of(input: &mut Input<'_>, array: &Array) -> Operation {
+    pub fn of(input: &mut Input<'_>, array: &DeviceArray) -> Operation {
         use Operation::*;
         let len = array.len();
         let of = array.data_type();
@@ -117,7 +117,7 @@ impl Operation {
     }
 
     /// Runs it with an array on the stream's device; `streams` are those of all devices.
-    pub fn run(&self, array: &Array, stream: &Stream, streams: &[Stream]) -> Result<Given> {
+    pub fn run(&self, array: &DeviceArray, stream: &Stream, streams: &[Stream]) -> Result<Given> {
         let on = |array: &ArrayRef| match stream.device().place() {
             Place::CPU => from_arrow(array),
             _ => stream.upload(&from_arrow(array)?),
@@ -214,12 +214,12 @@ fn indices(input: &mut Input<'_>, rows: usize) -> ArrayRef {
 }
 
 /// Whether an array is small enough to write down all its rows.
-pub fn is_small(array: &Array) -> bool {
+pub fn is_small(array: &DeviceArray) -> bool {
     array.len() <= ROWS && array.children().iter().chain(array.dictionary()).all(is_small)
 }
 
 /// Copies an array from any place to an arrow-rs array.
-pub fn down(array: &Array, stream: &Stream) -> Result<ArrayRef> {
+pub fn down(array: &DeviceArray, stream: &Stream) -> Result<ArrayRef> {
     let there = match array.place() {
         Place::CPU => array.clone(),
         _ => stream.download(array)?,

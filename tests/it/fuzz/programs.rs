@@ -10,7 +10,7 @@ use arrow_data::ArrayData;
 use arrow_schema::DataType;
 use bowstring::array::Place;
 use bowstring::exchange::{from_arrow, validate_on};
-use bowstring::{Array, Error, Result, Stream};
+use bowstring::{DeviceArray, Error, Result, Stream};
 
 use super::input::Input;
 use super::operations::{Given, Operation, down, is_small};
@@ -25,15 +25,15 @@ const STEPS: usize = 24;
 const KEPT: usize = 6;
 
 struct Kept {
-    array: Array,
+    array: DeviceArray,
     sound: bool,
     /// The index of its device's stream in the world.
     at: usize,
 }
 
 /// Runs a program that starts with these arrays, each with the index of its device's stream.
-pub fn run(input: &mut Input<'_>, world: &World, begin: Vec<(Array, usize)>) {
-    let sound = |array: &Array, at: usize| {
+pub fn run(input: &mut Input<'_>, world: &World, begin: Vec<(DeviceArray, usize)>) {
+    let sound = |array: &DeviceArray, at: usize| {
         let valid = outcome(("import", kind(array.data_type())), validate_on(array, &world.streams[at]));
         valid.is_some() && is_small(array)
     };
@@ -136,7 +136,7 @@ fn agrees(
     match (given, expected) {
         (Ok(Given::Array(given)), Ok(Given::Array(expected))) if is_small(given) && is_small(&expected) => {
             let stream = world.streams.iter().find(|stream| stream.device().place() == given.place());
-            let rows_of = |array: &Array, stream: &Stream| {
+            let rows_of = |array: &DeviceArray, stream: &Stream| {
                 let array = down(array, stream).unwrap_or_else(|error| panic!("{}: {error:?}", context()));
                 rows(&array)
             };

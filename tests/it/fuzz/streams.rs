@@ -5,7 +5,7 @@ use arrow_schema::{DataType, Field};
 use bowstring::array::Place;
 use bowstring::exchange::export_stream;
 use bowstring::ffi::{DeviceType, FFI_ArrowSchema};
-use bowstring::{Array, DeviceBatch, Error};
+use bowstring::{DeviceArray, DeviceBatch, Error};
 
 use super::input::Input;
 use super::programs;
@@ -46,7 +46,7 @@ pub fn target(bytes: &[u8]) {
         }
         let mut given = stream.into_ours();
         let most = said.below(6);
-        let arrays: Vec<Array> = match batches {
+        let arrays: Vec<DeviceArray> = match batches {
             true => outcome("batches", read_batches(&mut given, device))
                 .into_iter()
                 .flatten()
@@ -63,7 +63,7 @@ pub fn target(bytes: &[u8]) {
         };
         drop(given);
         ours(&mut program, arrays.clone(), place.device_type);
-        let at = |array: &Array| if array.place() == Place::CPU { 0 } else { at };
+        let at = |array: &DeviceArray| if array.place() == Place::CPU { 0 } else { at };
         programs::run(
             &mut program,
             world,
@@ -74,7 +74,7 @@ pub fn target(bytes: &[u8]) {
 }
 
 /// Exports arrays under the first one's field, and calls the stream in any order and any number of times.
-fn ours(input: &mut Input<'_>, arrays: Vec<Array>, device_type: DeviceType) {
+fn ours(input: &mut Input<'_>, arrays: Vec<DeviceArray>, device_type: DeviceType) {
     let Some(first) = arrays.first() else { return };
     let field = Field::new("f", first.data_type().clone(), true);
     let fails = input.below(8);

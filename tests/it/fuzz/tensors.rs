@@ -6,7 +6,7 @@ use std::ptr::null_mut;
 use bowstring::compute::tensors::{export_tensor, import_tensor};
 use bowstring::exchange::import_dlpack;
 use bowstring::ffi::dlpack::{DLManagedTensor, DLManagedTensorVersioned, ManagedTensor};
-use bowstring::{Array, Result, Stream};
+use bowstring::{DeviceArray, Result, Stream};
 
 use super::input::Input;
 use super::programs;
@@ -44,8 +44,8 @@ pub fn target(bytes: &[u8]) {
 }
 
 /// Exports an array and imports it again: it must stay the same.
-fn again<T: ManagedTensor>(array: &Array, stream: &Stream) {
-    let back = |array: &Array| -> Result<Array> {
+fn again<T: ManagedTensor>(array: &DeviceArray, stream: &Stream) {
+    let back = |array: &DeviceArray| -> Result<DeviceArray> {
         import_tensor(export_tensor::<T>(array, stream, Some(stream))?, stream)
     };
     if let Some(back) = outcome(("export", kind(array.data_type())), back(array)) {

@@ -13,7 +13,7 @@ use std::time::Duration;
 use arrow_array::{Array as _, ArrayRef, UInt8Array};
 use bowstring::device::testing::{EmulatedDevice, EmulatorOptions, adopt, layout};
 use bowstring::exchange::{from_arrow, to_arrow, validate};
-use bowstring::{Array, Device, Error, Stream};
+use bowstring::{Device, DeviceArray, Error, Stream};
 
 use super::native::{Native, Standin};
 use super::ptx::Images;
@@ -58,7 +58,7 @@ impl Form {
 
 impl Target {
     /// Imports an arrow-rs array to this device.
-    pub fn import(&self, array: &ArrayRef) -> Array {
+    pub fn import(&self, array: &ArrayRef) -> DeviceArray {
         self.stream
             .upload(&from_arrow(array).expect("arrow-rs arrays are valid"))
             .expect("host arrays go anywhere")
@@ -66,16 +66,16 @@ impl Target {
 
     /// Imports an arrow-rs array and replaces the bytes of its first buffer, which no check of the host has
     /// seen.
-    pub fn forged(&self, like: &ArrayRef, first: &[u8]) -> Array {
+    pub fn forged(&self, like: &ArrayRef, first: &[u8]) -> DeviceArray {
         let mut parts = self.import(like).into_parts();
         let raw: ArrayRef = Arc::new(UInt8Array::from(first.to_vec()));
         parts.buffers[0] = self.import(&raw).buffers()[0].clone();
         parts.null_count = None;
-        Array::try_new(parts).expect("as long as was said")
+        DeviceArray::try_new(parts).expect("as long as was said")
     }
 
     /// Moves a host array to this device, keeping its bit offsets if the device allows it.
-    fn adopt(&self, array: Array) -> Array {
+    fn adopt(&self, array: DeviceArray) -> DeviceArray {
         match self.name.starts_with("emulator") {
             true => adopt(&array, self.stream.device()),
             false => self.stream.upload(&array),
@@ -84,7 +84,7 @@ impl Target {
     }
 
     /// Imports rows `offset .. offset + len` of an arrow-rs array in the given form.
-    pub fn import_as(&self, form: Form, array: &ArrayRef, offset: usize, len: usize) -> Array {
+    pub fn import_as(&self, form: Form, array: &ArrayRef, offset: usize, len: usize) -> DeviceArray {
         let host = |array: &ArrayRef| from_arrow(array).expect("arrow-rs arrays are valid");
         let sliced = match form {
             Form::SlicedBefore => Ok(self.adopt(host(&array.slice(offset, len)))),
@@ -97,7 +97,7 @@ impl Target {
     }
 
     /// Exports an array of this device to arrow-rs, after full validation, even if it is marked as valid.
-    pub fn export(&self, array: &Array) -> ArrayRef {
+    pub fn export(&self, array: &DeviceArray) -> ArrayRef {
         let there = self.stream.download(array).and_then(|array| {
             validate(&array)?;
             to_arrow(&array)
@@ -106,7 +106,7 @@ impl Target {
     }
 
     /// Fails if `ours` differs from arrow-rs' array: in its type, a row, or its known null count.
-    pub fn assert_same(&self, ours: &Array, theirs: &ArrayRef, context: &dyn fmt::Display) {
+    pub fn assert_same(&self, ours: &DeviceArray, theirs: &ArrayRef, context: &dyn fmt::Display) {
         let context = format!("{context}, on {self:?}");
         let exported = self.export(ours);
         assert_eq!(exported.data_type(), theirs.data_type(), "{context}");
@@ -115,7 +115,7 @@ impl Target {
     }
 
     /// Fails if the known null count of `ours` differs from its bitmap.
-    pub fn assert_null_count(&self, ours: &Array, exported: &ArrayRef, context: &dyn fmt::Display) {
+    pub fn assert_null_count(&self, ours: &DeviceArray, exported: &ArrayRef, context: &dyn fmt::Display) {
         if let (Some(known), true) = (ours.known_null_count(), layout(ours.data_type()).validity) {
             assert_eq!(known, exported.null_count(), "known null count: {context}");
         }

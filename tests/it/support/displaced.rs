@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use bowstring::Array;
+use bowstring::DeviceArray;
 use bowstring::array::{Bitmap, Buffer};
 use bowstring::device::testing::{Slot, layout};
 
@@ -10,7 +10,7 @@ use super::Exact;
 
 /// A copy of a CPU array, with its children and dictionary. All buffers start `bytes` after a multiple of 64,
 /// and validity bitmaps start `bits` later than before. Nothing else changes.
-pub fn displaced(array: &Array, bytes: usize, bits: usize) -> Array {
+pub fn displaced(array: &DeviceArray, bytes: usize, bits: usize) -> DeviceArray {
     let mut parts = array.clone().into_parts();
     let slots: Vec<Slot> = layout(array.data_type()).slots().collect();
     for (i, buffer) in parts.buffers.iter_mut().enumerate() {
@@ -31,7 +31,7 @@ pub fn displaced(array: &Array, bytes: usize, bits: usize) -> Array {
     });
     parts.children = parts.children.iter().map(|child| displaced(child, bytes, bits)).collect();
     parts.dictionary = parts.dictionary.map(|values| displaced(&values, bytes, bits));
-    Array::try_new(parts).expect("the same parts elsewhere")
+    DeviceArray::try_new(parts).expect("the same parts elsewhere")
 }
 
 fn read(buffer: &Buffer) -> Vec<u8> {

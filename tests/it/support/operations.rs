@@ -12,7 +12,7 @@ use arrow_cast::can_cast_types;
 use arrow_schema::{ArrowError, DataType};
 use bowstring::compute::*;
 use bowstring::exchange::{from_arrow, to_arrow};
-use bowstring::{Array, Error, Pending, Stream};
+use bowstring::{DeviceArray, Error, Pending, Stream};
 
 use super::{
     Mask, Nulls, Random, Value, array, filtered, has_nulls, indices, is_nothing, mask, numbers, rows, taken,
@@ -34,10 +34,10 @@ pub enum Argument {
 /// An argument on a device.
 pub struct There<'a> {
     argument: &'a Argument,
-    array: Option<Array>,
+    array: Option<DeviceArray>,
 }
 
-/// The result of an operation: ours is an [`Array`], arrow-rs' an [`ArrayRef`].
+/// The result of an operation: ours is a [`DeviceArray`], arrow-rs' an [`ArrayRef`].
 #[derive(Clone, Debug)]
 pub enum Answer<A> {
     Array(A),
@@ -49,7 +49,7 @@ pub struct Operation {
     pub name: &'static str,
     /// An argument for this many rows of a type; `None` if no argument is possible.
     pub argument: fn(&DataType, usize, &mut Random) -> Option<Argument>,
-    pub call: fn(&Array, &There<'_>, &Stream) -> Pending<Answer<Array>>,
+    pub call: fn(&DeviceArray, &There<'_>, &Stream) -> Pending<Answer<DeviceArray>>,
     /// The expected rows by definition; `None` if only arrow-rs can tell.
     pub definition: fn(&[Value], &Argument) -> Option<Vec<Value>>,
     pub arrow: fn(&ArrayRef, &Argument) -> Result<Answer<ArrayRef>, ArrowError>,
@@ -190,11 +190,11 @@ fn nothing(_: &DataType, _: usize, _: &mut Random) -> Option<Argument> {
     Some(Argument::Nothing)
 }
 
-fn array_of(pending: Pending<Array>) -> Pending<Answer<Array>> {
+fn array_of(pending: Pending<DeviceArray>) -> Pending<Answer<DeviceArray>> {
     pending.map(|array| Ok(Answer::Array(array)))
 }
 
-fn count_of(pending: Pending<usize>) -> Pending<Answer<Array>> {
+fn count_of(pending: Pending<usize>) -> Pending<Answer<DeviceArray>> {
     pending.map(|count| Ok(Answer::Count(count)))
 }
 
@@ -227,19 +227,24 @@ impl Argument {
 }
 
 impl There<'_> {
-    fn array(&self) -> &Array {
+    fn array(&self) -> &DeviceArray {
         self.array.as_ref().expect("an argument that is an array")
     }
 }
 
 impl Operation {
     /// Runs the operation on values on the stream's device.
-    pub fn run(&self, values: &Array, argument: &Argument, stream: &Stream) -> Result<Answer<Array>, Error> {
+    pub fn run(
+        &self,
+        values: &DeviceArray,
+        argument: &Argument,
+        stream: &Stream,
+    ) -> Result<Answer<DeviceArray>, Error> {
         (self.call)(values, &argument.on(stream)?, stream).wait()
     }
 }
 
-impl Answer<Array> {
+impl Answer<DeviceArray> {
     /// Reads the answer's rows on the host.
     pub fn read(&self, stream: &Stream) -> Result<Vec<Value>, Error> {
         Ok(match self {

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use arrow_cast::can_cast_types;
 use arrow_schema::DataType;
 use bowstring::compute::{CastOptions, cast};
-use bowstring::{Array, Error};
+use bowstring::{DeviceArray, Error};
 
 use super::operations::{OPERATIONS, Operation};
 use super::{Nulls, Random, Target, array, devices, types, uncounted};
@@ -21,7 +21,7 @@ pub fn of_one_type() -> impl Iterator<Item = &'static Operation> {
 
 /// Arrays of the type on the device, with and without a bitmap, because a device may support only one of
 /// them. Null counts are unknown, so that counting them needs the device.
-fn values(target: &Target, data_type: &DataType) -> [Array; 2] {
+fn values(target: &Target, data_type: &DataType) -> [DeviceArray; 2] {
     [Nulls::None, Nulls::Some].map(|nulls| {
         let array = array(data_type, ROWS + 3, nulls, &mut Random::new(0));
         uncounted(target.import(&array).slice(3, ROWS).expect("rows of the array"))

@@ -13,7 +13,7 @@ use bowstring::compute::{
 };
 use bowstring::exchange::{from_arrow, to_arrow, validate};
 use bowstring::expr::{Options, col, count_all, lit, sum};
-use bowstring::{Array, DeviceBatch, Result, Stream};
+use bowstring::{DeviceArray, DeviceBatch, Result, Stream};
 
 /// An operation on certain arrays, with a name.
 pub struct Work {
@@ -53,8 +53,9 @@ fn arrays(rows: usize) -> Vec<ArrayRef> {
     ]
 }
 
-fn batch(columns: &[&Array]) -> DeviceBatch {
-    let field = |(i, column): (usize, &&Array)| Field::new(format!("c{i}"), column.data_type().clone(), true);
+fn batch(columns: &[&DeviceArray]) -> DeviceBatch {
+    let field =
+        |(i, column): (usize, &&DeviceArray)| Field::new(format!("c{i}"), column.data_type().clone(), true);
     let schema = Schema::new(columns.iter().enumerate().map(field).collect::<Vec<_>>());
     let rows = columns[0].len();
     DeviceBatch::try_new(Arc::new(schema), columns.iter().map(|column| (*column).clone()).collect(), rows)
@@ -62,7 +63,7 @@ fn batch(columns: &[&Array]) -> DeviceBatch {
 }
 
 /// A scalar for [`fill_null`] of these values.
-fn filling(values: &Array) -> Option<Scalar> {
+fn filling(values: &DeviceArray) -> Option<Scalar> {
     let first = match values.data_type() {
         DataType::Int64 | DataType::Boolean | DataType::Utf8 | DataType::Decimal128(..) => values.slice(0, 1),
         _ => return None,
@@ -73,7 +74,7 @@ fn filling(values: &Array) -> Option<Scalar> {
 /// Every operation, on arrays of this many rows.
 pub fn all(rows: usize) -> Vec<Work> {
     let stream = Stream::cpu();
-    let arrays: Vec<Array> = arrays(rows).iter().map(|array| from_arrow(array).unwrap()).collect();
+    let arrays: Vec<DeviceArray> = arrays(rows).iter().map(|array| from_arrow(array).unwrap()).collect();
     let mask = from_arrow(&BooleanArray::from_iter((0..rows).map(|row| Some(row % 3 != 0)))).unwrap();
     let indices = from_arrow(&Int32Array::from_iter_values((0..rows as i32).rev())).unwrap();
     let mut works = vec![];
