@@ -9,7 +9,7 @@ check_images() {
 
 check authority "the AMD interpreter against tinygrad's decoder, AMD's pseudo-code and LLVM, in BOWSTRING_AMD_CASES waves"
 check_authority() {
-    command -v llvm-mc-22 llvm-mc >/dev/null || packages llvm-22
+    command -v llvm-mc-22 >/dev/null || packages llvm-22
     once venv
     pip -r lab/amd/authority/requirements.txt
     cargo build --locked --example amdi
@@ -104,6 +104,6 @@ check_rebuild() {
 
 check device-code "no image has what a kernel must not have; the table of each entry's costs is right"
 check_device-code() {
-    command -v llvm-objdump-22 llvm-objdump >/dev/null || packages llvm-22
+    command -v llvm-objdump-22 >/dev/null || packages llvm-22
     ptx/check.sh ${rebuilt:+"$rebuilt"}
 }
