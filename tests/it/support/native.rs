@@ -57,7 +57,7 @@ pub struct Standin {
     pub stop_failing: unsafe extern "C" fn() -> u64,
     alive: unsafe extern "C" fn(u32, i32, u32) -> u64,
     faults: unsafe extern "C" fn(u32, i32) -> u64,
-    calls: unsafe extern "C" fn(*const c_char) -> u64,
+    pub calls: unsafe extern "C" fn(*const c_char) -> u64,
     delay: unsafe extern "C" fn(u64),
 }
 
