@@ -8,7 +8,7 @@ use arrow_schema::DataType;
 use bowstring_kernels::text::Test;
 
 use super::cast::cast;
-use super::text::test_now;
+use super::text::test_text;
 use super::{CastOptions, TakeOptions, take};
 use crate::array::Side;
 use crate::expr::lit;
@@ -46,7 +46,7 @@ pub(super) fn texts(plan: &Plan) -> Vec<bool> {
 }
 
 /// A column of a constant text, or of nulls: `take` repeats the only row of an array.
-pub(super) fn text(node: &Bound, rows: usize, stream: &Stream) -> Result<DeviceArray> {
+pub(super) async fn text(node: &Bound, rows: usize, stream: &Stream) -> Result<DeviceArray> {
     let (value, bytes) = match &node.op {
         Op::Bytes(Bytes(bytes)) => (Some(0), &**bytes),
         _ => (None, &[][..]),
@@ -55,7 +55,7 @@ pub(super) fn text(node: &Bound, rows: usize, stream: &Stream) -> Result<DeviceA
     let index = Bound { op: Op::Literal(value), data_type: DataType::Int32, inputs: vec![], written: lit(0) };
     let indices = roots(&Plan { nodes: vec![index], roots: vec![0] }, &[], rows, stream)?.pop();
     let indices = indices.ok_or_else(|| Error::invalid("expression", "no array"))?;
-    take(&one, &indices, &TakeOptions::default(), stream).wait()
+    take(&one, &indices, &TakeOptions::default(), stream).await
 }
 
 fn one_row(data_type: &DataType, bytes: &[u8]) -> Result<ArrayRef> {
@@ -88,7 +88,7 @@ pub(super) fn is_searched(node: &Bound, stream: &Stream) -> bool {
 }
 
 /// Tests whether each row is one of the values. The values are compared as bytes, so any order will do.
-pub(super) fn searched(column: &DeviceArray, values: &[i128], stream: &Stream) -> Result<DeviceArray> {
+pub(super) async fn searched(column: &DeviceArray, values: &[i128], stream: &Stream) -> Result<DeviceArray> {
     let number = number_of(column.data_type());
     let width =
         number.map(|number| number.width()).ok_or_else(|| Error::invalid("expression", "no number"))?;
@@ -96,11 +96,11 @@ pub(super) fn searched(column: &DeviceArray, values: &[i128], stream: &Stream) -
     let mut parts = column.clone().into_parts();
     parts.data_type = DataType::FixedSizeBinary(width as i32);
     let bytes =
-        cast(&DeviceArray::try_new(parts)?, &DataType::Binary, &CastOptions::default(), stream).wait()?;
+        cast(&DeviceArray::try_new(parts)?, &DataType::Binary, &CastOptions::default(), stream).await?;
     // The values themselves, their bytes in order, and the position of each.
     let _taken = stream.device().host_pool().reserve(size_of_val(values).saturating_mul(3))?;
     let mut list: Vec<[u8; 16]> = values.iter().map(|value| value.to_le_bytes()).collect();
     list.sort_unstable_by(|a, b| a[..width].cmp(&b[..width]));
     let list: Vec<&[u8]> = list.iter().map(|value| &value[..width]).collect();
-    test_now(Test::In, Side::Column(&bytes), Side::List(&list), rows, stream)
+    test_text(Test::In, Side::Column(&bytes), Side::List(&list), rows, stream).await
 }

@@ -1,20 +1,17 @@
 //! Expressions over the rows of batches, bound to a schema once and then run on any number of batches.
 
-use std::borrow::Cow;
+use std::future::Future;
 use std::sync::Arc;
 
 use arrow_schema::{Field, Schema, SchemaRef};
-use bowstring_kernels::text::Test as TextTest;
 
 use super::aggregates::{self, Folded};
-use super::cast::cast;
-use super::text::test_now;
-use super::{CastOptions, Selection, admit, computed, nulls, selection};
-use crate::array::Side;
+use super::settled::{check, settled};
+use super::{Selection, computed, selection};
 use crate::cpu::selection::PARALLEL;
 use crate::cpu::threads::among_threads;
 use crate::expr::bind::{bind, name};
-use crate::expr::plan::{Bytes, Id, Op, Plan, number_of};
+use crate::expr::plan::{Op, Plan};
 use crate::expr::print::short;
 use crate::expr::{Aggregation, Expr, Options};
 use crate::{DeviceArray, DeviceBatch, Error, Pending, Result, Stream, cpu, gpu, pass};
@@ -35,7 +32,7 @@ use crate::{DeviceArray, DeviceBatch, Error, Pending, Result, Stream, cpu, gpu, 
 /// ```
 #[derive(Clone, Debug)]
 pub struct Projection {
-    plan: Plan,
+    plan: Arc<Plan>,
     schema: SchemaRef,
     fields: Vec<Field>,
 }
@@ -43,7 +40,7 @@ pub struct Projection {
 /// A condition on the rows of batches, bound to a schema. See [`filter_where`].
 #[derive(Clone, Debug)]
 pub struct Predicate {
-    plan: Plan,
+    plan: Arc<Plan>,
     schema: SchemaRef,
 }
 
@@ -51,7 +48,7 @@ pub struct Predicate {
 #[derive(Clone, Debug)]
 pub struct Aggregates {
     /// The first root is the condition, if `conditional` is set.
-    plan: Plan,
+    plan: Arc<Plan>,
     conditional: bool,
     schema: SchemaRef,
     aggregations: Vec<Aggregation>,
@@ -147,7 +144,7 @@ impl Projection {
             }
         };
         let fields = exprs.iter().zip(&plan.roots).map(field).collect();
-        Ok(Projection { plan, schema: Arc::new(schema.clone()), fields })
+        Ok(Projection { plan: Arc::new(plan), schema: Arc::new(schema.clone()), fields })
     }
 
     /// The schema of the results.
@@ -162,16 +159,16 @@ impl Projection {
 
     /// Evaluates the expressions for each row of a batch, which must have the bound types.
     pub fn evaluate(&self, batch: &DeviceBatch, stream: &Stream) -> Pending<DeviceBatch> {
-        Pending::known(self.evaluate_now(batch, stream))
+        begun(stream, self.clone().evaluated(batch.clone(), stream.clone()))
     }
 
-    fn evaluate_now(&self, batch: &DeviceBatch, stream: &Stream) -> Result<DeviceBatch> {
-        let _current = stream.enter()?;
-        let (plan, columns) = settled("evaluate", &self.plan, &self.schema, batch, stream)?;
+    async fn evaluated(self, batch: DeviceBatch, stream: Stream) -> Result<DeviceBatch> {
+        let Projection { plan, schema, mut fields } = self;
+        let (plan, columns) = settled("evaluate", &plan, &schema, &batch, &stream).await?;
         let is_column = |root: &usize| matches!(plan.nodes[*root].op, Op::Column(_));
         let computed: Vec<usize> = plan.roots.iter().copied().filter(|root| !is_column(root)).collect();
-        let mut arrays = computed::roots(&plan.only(&computed), &columns, batch.len(), stream)?.into_iter();
-        let mut fields = self.fields.clone();
+        let arrays = computed::roots(&plan.only(&computed), &columns, batch.len(), &stream)?;
+        let mut arrays = arrays.into_iter();
         let mut results = vec![];
         for (root, field) in plan.roots.iter().zip(&mut fields) {
             let array = match plan.nodes[*root].op {
@@ -185,7 +182,9 @@ impl Projection {
             results.push(array);
         }
         // The remaining arrays only report which rows failed.
-        arrays.try_for_each(|array| array.wait())?;
+        let failing: Vec<DeviceArray> = arrays.collect();
+        pass::readable(&failing).await;
+        failing.iter().try_for_each(DeviceArray::wait)?;
         let made = DeviceBatch::try_new(Arc::new(Schema::new(fields)), results, batch.len())?;
         Ok(made.with_metadata(batch.metadata().clone()))
     }
@@ -196,7 +195,7 @@ impl Predicate {
     pub fn bind(expr: &Expr, schema: &Schema, options: &Options) -> Result<Predicate> {
         let plan = bind(std::slice::from_ref(expr), schema, options)?;
         boolean(expr, &plan, 0)?;
-        Ok(Predicate { plan, schema: Arc::new(schema.clone()) })
+        Ok(Predicate { plan: Arc::new(plan), schema: Arc::new(schema.clone()) })
     }
 
     /// Describes the bound plan as text: one line per node, then the roots.
@@ -213,8 +212,8 @@ impl Predicate {
     /// Synchronises once, because the number of rows depends on the data.
     pub fn select(&self, batch: &DeviceBatch, stream: &Stream) -> Result<Selection> {
         let _current = stream.enter()?;
-        let (plan, columns) = settled("filter_where", &self.plan, &self.schema, batch, stream)?;
-        let rows = batch.len();
+        let settling = settled("filter_where", &self.plan, &self.schema, batch, stream);
+        let ((plan, columns), rows) = (pass::block_on(settling)?, batch.len());
         let way = match stream.as_gpu() {
             None => {
                 let selected = cpu::program::select(&plan, &columns, rows, stream.device().host_pool())?;
@@ -241,14 +240,17 @@ impl Predicate {
             })));
         }
         super::reach_all("filter_where", batch.columns(), stream)?;
-        let (plan, columns) = settled("filter_where", &self.plan, &self.schema, batch, stream)?;
-        let program = gpu::program::Loaded::selection(&plan, &columns, rows, stream)?;
+        Ok(Pending::begin(stream, self.clone().filtered(batch.clone(), stream.clone())))
+    }
+
+    /// As [`filter`](Predicate::filter), on a GPU.
+    async fn filtered(self, batch: DeviceBatch, stream: Stream) -> Result<DeviceBatch> {
+        let (plan, columns) = settled("filter_where", &self.plan, &self.schema, &batch, &stream).await?;
+        let program = gpu::program::Loaded::selection(&plan, &columns, batch.len(), &stream)?;
         let all: Vec<&DeviceArray> = batch.columns().iter().collect();
-        let filtered = gpu::filter(&all, gpu::Source::Program(&program), stream)?;
-        let (schema, metadata) = (batch.schema().clone(), batch.metadata().clone());
-        Ok(filtered.map(move |filtered| {
-            Ok(DeviceBatch::try_new(schema, filtered.columns, filtered.rows)?.with_metadata(metadata))
-        }))
+        let filtered = gpu::filter(&all, gpu::Source::Program(&program), &stream)?.await?;
+        let made = DeviceBatch::try_new(batch.schema().clone(), filtered.columns, filtered.rows)?;
+        Ok(made.with_metadata(batch.metadata().clone()))
     }
 }
 
@@ -271,7 +273,7 @@ impl Aggregates {
             let root = usize::from(conditional) + i;
             plan.roots[root] = aggregates::prepared(one, &mut plan, root)?;
         }
-        let schema = Arc::new(schema.clone());
+        let (plan, schema) = (Arc::new(plan), Arc::new(schema.clone()));
         Ok(Aggregates { plan, conditional, schema, aggregations: aggregations.to_vec(), options: *options })
     }
 
@@ -283,7 +285,7 @@ impl Aggregates {
     /// Aggregates the rows of a batch into one row.
     pub fn aggregate(&self, batch: &DeviceBatch, stream: &Stream) -> Pending<DeviceBatch> {
         let folded = self.folded();
-        Pending::begun(|| Ok(self.words(batch, stream)?.map(move |words| folded.row(&words))))
+        self.words(batch, stream).map(move |words| folded.row(&words))
     }
 
     /// Aggregates the rows of many batches into one row. The next batch is begun while one is waited for.
@@ -308,7 +310,7 @@ impl Aggregates {
                 check("aggregate", &self.schema, &batch)?;
                 continue;
             }
-            add(before.replace(self.words(&batch, stream)?))?;
+            add(before.replace(self.words(&batch, stream)))?;
         }
         add(before)?;
         self.folded().row(&if all.is_empty() { vec![vec![]] } else { all })
@@ -321,28 +323,37 @@ impl Aggregates {
     }
 
     /// The partial aggregates that each launch produces.
-    fn words(&self, batch: &DeviceBatch, stream: &Stream) -> Result<Pending<Vec<Vec<u64>>>> {
-        let _current = stream.enter()?;
-        let rows = batch.len();
-        let (plan, columns) = settled("aggregate", &self.plan, &self.schema, batch, stream)?;
+    fn words(&self, batch: &DeviceBatch, stream: &Stream) -> Pending<Vec<Vec<u64>>> {
+        let (plan, schema, conditional) = (self.plan.clone(), self.schema.clone(), self.conditional);
         let kinds: Vec<_> = self.aggregations.iter().map(|one| one.fold).collect();
-        // Constant rows take no memory, so there can be arbitrarily many of them.
-        if stream.as_gpu().is_none() || rows == 0 || kinds.is_empty() || plan.is_constant() {
-            let pool = stream.device().host_pool();
-            let words = cpu::program::aggregate(&plan, self.conditional, &kinds, &columns, rows, pool)?;
-            return Ok(Pending::known(Ok(vec![words])));
-        }
-        // Each launch computes as many aggregates as lanes have room for.
-        let (condition, values) = plan.roots.split_at(usize::from(self.conditional));
-        let mut launched = vec![];
-        let most = bowstring_kernels::program::code::AGGREGATES;
-        for (kinds, values) in kinds.chunks(most).zip(values.chunks(most)) {
-            let part = plan.only(&[condition, values].concat());
-            let words = gpu::program::aggregate(&part, self.conditional, kinds, &columns, rows, stream)?;
-            launched.push(words);
-        }
-        Ok(Pending::begin(stream, pass::all(launched)))
+        let (batch, on) = (batch.clone(), stream.clone());
+        begun(stream, async move {
+            let rows = batch.len();
+            let (plan, columns) = settled("aggregate", &plan, &schema, &batch, &on).await?;
+            // Constant rows take no memory, so there can be arbitrarily many of them.
+            if on.as_gpu().is_none() || rows == 0 || kinds.is_empty() || plan.is_constant() {
+                let pool = on.device().host_pool();
+                return Ok(vec![cpu::program::aggregate(&plan, conditional, &kinds, &columns, rows, pool)?]);
+            }
+            // Each launch computes as many aggregates as lanes have room for.
+            let (condition, values) = plan.roots.split_at(usize::from(conditional));
+            let mut launched = vec![];
+            let most = bowstring_kernels::program::code::AGGREGATES;
+            for (kinds, values) in kinds.chunks(most).zip(values.chunks(most)) {
+                let part = plan.only(&[condition, values].concat());
+                launched.push(gpu::program::aggregate(&part, conditional, kinds, &columns, rows, &on)?);
+            }
+            pass::all(launched).await
+        })
     }
+}
+
+/// Begins an operation on a stream.
+fn begun<T>(stream: &Stream, operation: impl Future<Output = Result<T>> + Send + 'static) -> Pending<T> {
+    Pending::begun(|| {
+        let _current = stream.enter()?;
+        Ok(Pending::begin(stream, operation))
+    })
 }
 
 /// Checks that a root is a boolean condition.
@@ -351,109 +362,4 @@ fn boolean(expr: &Expr, plan: &Plan, root: usize) -> Result<()> {
         arrow_schema::DataType::Boolean => Ok(()),
         other => Err(Error::invalid("expression", format!("{}: {other}, not Boolean", short(expr)))),
     }
-}
-
-/// The plan for a batch, and its columns. Steps that the program cannot run (casts, text tests) are executed
-/// first; each result becomes an extra column. Extra roots may follow the original ones; they are evaluated
-/// only to detect rows that fail.
-fn settled<'a>(
-    operation: &'static str,
-    plan: &'a Plan,
-    schema: &Schema,
-    batch: &DeviceBatch,
-    stream: &Stream,
-) -> Result<(Cow<'a, Plan>, Vec<DeviceArray>)> {
-    check(operation, schema, batch)?;
-    let mut columns = vec![];
-    for column in batch.columns() {
-        columns.push(admit(operation, column, stream)?.into_owned());
-    }
-    let mut plan = Cow::Borrowed(plan);
-    // For each node that has become a column of a type that plans do not support: the nodes that can fail its
-    // rows.
-    let mut failing: Vec<Vec<Id>> = vec![vec![]; plan.nodes.len()];
-    let texts = computed::texts(&plan);
-    for id in 0..plan.nodes.len() {
-        let node = &plan.nodes[id];
-        let input = |columns: &[DeviceArray]| match plan.nodes[node.inputs[0]].op {
-            Op::Column(index) => Ok(columns[index].clone()),
-            _ => {
-                // Failing rows are null for now. A later step finds the first one, and whether it counts.
-                let of = plan.only(&[node.inputs[0]]).quiet();
-                let made = computed::roots(&of, columns, batch.len(), stream)?.pop();
-                made.ok_or_else(|| Error::invalid(operation, "no array"))
-            }
-        };
-        let made = match &node.op {
-            _ if texts[id] => computed::text(node, batch.len(), stream)?,
-            Op::In(values) if computed::is_searched(node, stream) => {
-                computed::searched(&input(&columns)?, values, stream)?
-            }
-            Op::Cast(safe) => {
-                let options = CastOptions { safe: *safe, ..CastOptions::default() };
-                cast(&input(&columns)?, &node.data_type, &options, stream).wait()?
-            }
-            Op::Valid(null) if number_of(&plan.nodes[node.inputs[0]].data_type).is_none() => {
-                let array = input(&columns)?;
-                let is = if *null { nulls::is_null } else { nulls::is_not_null };
-                is(&array, stream).wait()?
-            }
-            // Text operands have become columns in earlier iterations.
-            Op::Text(test) => {
-                let side = |input: usize| match &plan.nodes[node.inputs[input]].op {
-                    Op::Column(index) => Ok(Side::Column(&columns[*index])),
-                    Op::Bytes(Bytes(text)) => Ok(Side::Same(text)),
-                    _ => Err(Error::invalid(operation, "no text")),
-                };
-                test_now(*test, side(0)?, side(1)?, batch.len(), stream)?
-            }
-            Op::TextIn(list) => {
-                let list: Vec<&[u8]> = list.iter().map(|Bytes(text)| &**text).collect();
-                let column = input(&columns)?;
-                test_now(TextTest::In, Side::Column(&column), Side::List(&list), batch.len(), stream)?
-            }
-            _ => continue,
-        };
-        let mut fail: Vec<Id> = vec![];
-        for input in &node.inputs {
-            if !matches!(plan.nodes[*input].op, Op::Column(_)) && plan.only(&[*input]).can_fail() {
-                fail.push(*input);
-            }
-            fail.extend(&failing[*input]);
-        }
-        columns.push(made);
-        if number_of(&node.data_type).is_some() {
-            plan.to_mut().becomes_checked(id, columns.len() - 1, fail);
-        } else {
-            plan.to_mut().becomes_column(id, columns.len() - 1);
-            failing[id] = fail;
-        }
-    }
-    // A root that no plan computes cannot report failures, so the failing nodes become additional roots.
-    let fail: Vec<Id> = plan.roots.iter().flat_map(|root| failing[*root].clone()).collect();
-    if !fail.is_empty() {
-        plan.to_mut().roots.extend(fail);
-    }
-    // Drops nodes that only the extra columns needed, so that they are not computed again.
-    let plan = match plan {
-        Cow::Borrowed(plan) => Cow::Borrowed(plan),
-        Cow::Owned(plan) => Cow::Owned(plan.only(&plan.roots)),
-    };
-    Ok((plan, columns))
-}
-
-/// Checks that a batch has the types of the schema that the plan was bound to.
-fn check(operation: &'static str, schema: &Schema, batch: &DeviceBatch) -> Result<()> {
-    let (bound, there) = (schema.fields().len(), batch.columns().len());
-    if bound != there {
-        return Err(Error::invalid(operation, format!("{there} columns, bound to {bound}")));
-    }
-    for (field, column) in schema.fields().iter().zip(batch.columns()) {
-        if field.data_type() != column.data_type() {
-            let problem =
-                format!("{} is {}, bound as {}", field.name(), column.data_type(), field.data_type());
-            return Err(Error::invalid(operation, problem));
-        }
-    }
-    Ok(())
 }

@@ -7,9 +7,8 @@
 //! [`crate::Error::Invalid`].
 //!
 //! An operation that waits for a device, as listed in the table, does not block before `wait`, and not at all
-//! if it is awaited. The exceptions are casts in [expressions](crate::expr), tests of views of text whose
-//! extents only the device knows, [`Coalescer`], a new [`Selection`], and a cast with a formatter of the
-//! caller's own: they still block inside the call. On the CPU, operations run inside the call.
+//! if it is awaited. The exceptions are [`Coalescer`], a new [`Selection`], and a cast with a formatter of
+//! the caller's own: they still block inside the call. On the CPU, operations run inside the call.
 //!
 //! | operation | waits for a device | copies |
 //! | --- | --- | --- |
@@ -23,7 +22,7 @@
 //! | [`Coalescer`] | like [`filter`], [`take`] and, on a GPU, [`concat()`] | the rows, once on the CPU, twice on a GPU |
 //! | [`drop_nulls`] | like [`filter`], if there may be nulls | the rows that are not null |
 //! | [`filter_where`] | like [`filter`] | the rows for which an [expression](crate::expr) is true |
-//! | [`evaluate`] | never, unless a cast in an expression does | the results of the expressions |
+//! | [`evaluate`] | never, unless a cast or a test of text does | the results of the expressions |
 //! | [`aggregate`] | once per batch, if it reads a column | one row |
 
 mod aggregates;
@@ -39,6 +38,7 @@ mod nullability;
 mod nulls;
 mod scalar;
 mod selection;
+mod settled;
 mod take;
 pub mod tensors;
 mod text;

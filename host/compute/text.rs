@@ -10,7 +10,7 @@ use crate::{DeviceArray, Result, Stream, cpu, gpu};
 
 /// Computes the test for each row. If one side is a dictionary and the other is the same for all rows, the
 /// test runs on the dictionary's values, and each row gets the result of its key.
-pub(super) fn test_now(
+pub(super) async fn test_text(
     test: Test,
     left: Side<'_>,
     right: Side<'_>,
@@ -18,16 +18,16 @@ pub(super) fn test_now(
     stream: &Stream,
 ) -> Result<DeviceArray> {
     if let Some((column, values)) = dictionary(left) {
-        let tested = test_now(test, Side::Column(values), right, values.len(), stream)?;
-        return by_key(column, tested, stream);
+        let tested = test_text(test, Side::Column(values), right, values.len(), stream);
+        return by_key(column, Box::pin(tested).await?, stream).await;
     }
     if let Some((column, values)) = dictionary(right) {
-        let tested = test_now(test, left, Side::Column(values), values.len(), stream)?;
-        return by_key(column, tested, stream);
+        let tested = test_text(test, left, Side::Column(values), values.len(), stream);
+        return by_key(column, Box::pin(tested).await?, stream).await;
     }
     match stream.as_gpu() {
         None => cpu::text::test(test, left, right, rows, stream.device().host_pool()),
-        Some(_) => gpu::text::test(test, left, right, rows, stream),
+        Some(_) => gpu::text::test(test, left, right, rows, stream).await,
     }
 }
 
@@ -37,9 +37,9 @@ fn dictionary(side: Side<'_>) -> Option<(&DeviceArray, &DeviceArray)> {
 }
 
 /// Looks up the result for each row's key.
-fn by_key(column: &DeviceArray, tested: DeviceArray, stream: &Stream) -> Result<DeviceArray> {
+async fn by_key(column: &DeviceArray, tested: DeviceArray, stream: &Stream) -> Result<DeviceArray> {
     let DataType::Dictionary(keys, _) = column.data_type() else { return Ok(tested) };
     let data_type = DataType::Dictionary(keys.clone(), Box::new(DataType::Boolean));
     let parts = Parts { data_type, dictionary: Some(tested), ..column.clone().into_parts() };
-    cast(&DeviceArray::try_new(parts)?, &DataType::Boolean, &CastOptions::default(), stream).wait()
+    cast(&DeviceArray::try_new(parts)?, &DataType::Boolean, &CastOptions::default(), stream).await
 }

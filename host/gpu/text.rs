@@ -10,12 +10,12 @@ use crate::array::{Bitmap, Buffer, DeviceArray, Parts, Side, Slot, outside};
 use crate::gpu::bitmap::{aligned, and, nulls_of};
 use crate::gpu::parts::none;
 use crate::gpu::rows::{offsets_of, rows_of};
-use crate::pass::{Pass, Reach, Table, block_on, bytes, validity};
+use crate::pass::{Pass, Reach, Table, bytes, validity};
 use crate::transfer::sized_buffers;
 use crate::{Result, Stream};
 
 /// Tests each row. Returns booleans, null if either side is.
-pub(crate) fn test(
+pub(crate) async fn test(
     test: Test,
     left: Side<'_>,
     right: Side<'_>,
@@ -28,7 +28,7 @@ pub(crate) fn test(
     }
     let mut columns: Table<TextColumn> = Table::default();
     for side in [left, right] {
-        columns.push(&described(&mut pass, side)?);
+        columns.push(&described(&mut pass, side).await?);
     }
     let columns = pass.upload(columns.words())?;
     let folds = match test {
@@ -85,9 +85,9 @@ pub(crate) fn test(
 }
 
 /// Returns a side as the kernel reads it.
-fn described(pass: &mut Pass, side: Side<'_>) -> Result<TextColumn> {
+async fn described(pass: &mut Pass, side: Side<'_>) -> Result<TextColumn> {
     match side {
-        Side::Column(column) => block_on(text_column(pass, column)),
+        Side::Column(column) => text_column(pass, column).await,
         Side::Same(text) => uploaded(pass, &[text], 0),
         Side::List(list) => uploaded(pass, list, u64::MAX),
     }

@@ -93,7 +93,6 @@ const LONGER: (usize, &[&str]) = (
     480,
     &[
         "host/compute/cast.rs",
-        "host/compute/expressions.rs",
         "host/cpu/cast_bytes.rs",
         "host/cpu/program/steps.rs",
         "host/cpu/take.rs",

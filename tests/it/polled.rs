@@ -10,10 +10,12 @@ use std::thread::{self, Thread};
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int64Type, UInt8Type};
 use arrow_array::{ArrayRef, DictionaryArray, Int64Array, RecordBatch, StringArray, UInt8Array};
-use bowstring::compute::{Selection, aggregate, concat};
-use bowstring::exchange::batch_from_arrow;
-use bowstring::expr::{Aggregation, col, sum};
-use bowstring::{Error, Pending};
+use arrow_cast::cast;
+use arrow_schema::DataType;
+use bowstring::compute::{Selection, aggregate, concat, evaluate, filter_where};
+use bowstring::exchange::{batch_from_arrow, to_arrow};
+use bowstring::expr::{Aggregation, col, count, lit, sum};
+use bowstring::{DeviceBatch, Error, Pending, Stream};
 
 use crate::support::operations::{Answer, OPERATIONS};
 use crate::support::*;
@@ -55,7 +57,7 @@ fn no_operation_blocks_before_its_result_is_waited_for() {
 }
 
 #[test]
-fn neither_do_selections_concatenations_and_many_aggregates() {
+fn neither_do_expressions_selections_concatenations_and_many_aggregates() {
     other_operations(&Target::slow_emulator(64));
 }
 
@@ -87,8 +89,50 @@ pub fn every_operation(target: &Target) {
     assert!(most > 1, "some operation looks twice");
 }
 
+/// Polls expressions with steps that run before their program: casts, long lists, tests of text in views and
+/// in dictionaries.
+fn expressions(target: &Target) {
+    let words = StringArray::from_iter((0..ROWS).map(|i| (i % 5 > 0).then(|| format!("the word {i}"))));
+    let columns: [(&str, ArrayRef); 3] = [
+        ("n", Arc::new(Int64Array::from_iter_values(0..ROWS as i64))),
+        ("v", cast(&words, &DataType::Utf8View).unwrap()),
+        ("d", cast(&words, &DataType::Dictionary(DataType::Int16.into(), DataType::Utf8.into())).unwrap()),
+    ];
+    let here = batch_from_arrow(&RecordBatch::try_from_iter(columns).unwrap()).unwrap();
+    let there = target.stream.upload(&here).unwrap();
+    let text = || col("n").cast(DataType::Utf8);
+    let exprs = [
+        text().cast(DataType::Int32) + 1,
+        text().eq("77"),
+        col("n").in_list((0..600).map(|i| i * 3)),
+        col("v").like("%1_%"),
+        col("d").contains("word 1"),
+        lit("a text").alias("text"),
+    ];
+    let (made, wakes) = polled(target, || evaluate(&there, &exprs, &target.stream), &"evaluate");
+    same(target, &made.unwrap(), &evaluate(&here, &exprs, &Stream::cpu()).wait().unwrap());
+    assert!(wakes > 1, "a cast looks at the device");
+    let keep = text().like("%1%") & col("v").is_not_null();
+    let (kept, wakes) = polled(target, || filter_where(&there, &keep, &target.stream), &"filter_where");
+    same(target, &kept.unwrap(), &filter_where(&here, &keep, &Stream::cpu()).wait().unwrap());
+    assert!(wakes > 1, "a cast looks at the device, and so does the filter");
+    let all = [sum(text().cast(DataType::Int64)), count(col("v"))];
+    let begin = || aggregate(&there, &all, Some(&keep), &target.stream);
+    let (row, wakes) = polled(target, begin, &"aggregate");
+    same(target, &row.unwrap(), &aggregate(&here, &all, Some(&keep), &Stream::cpu()).wait().unwrap());
+    assert!(wakes > 1, "a cast looks at the device, and so does the aggregate");
+}
+
+fn same(target: &Target, ours: &DeviceBatch, theirs: &DeviceBatch) {
+    assert_eq!(ours.len(), theirs.len());
+    for (ours, theirs) in ours.columns().iter().zip(theirs.columns()) {
+        assert_eq!(&target.export(ours), &to_arrow(theirs).unwrap());
+    }
+}
+
 /// Polls the operations that the table lacks.
 pub fn other_operations(target: &Target) {
+    expressions(target);
     for (seed, data_type) in (1..).zip(types()) {
         let context = format!("{data_type}");
         let mut random = Random::new(seed);

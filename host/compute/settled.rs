@@ -1,0 +1,118 @@
+//! The steps of a plan that its program cannot run, such as casts and tests of text: they run before it.
+
+use std::borrow::Cow;
+
+use arrow_schema::Schema;
+use bowstring_kernels::text::Test as TextTest;
+
+use super::cast::cast;
+use super::text::test_text;
+use super::{CastOptions, admit, computed, nulls};
+use crate::array::Side;
+use crate::expr::plan::{Bytes, Id, Op, Plan, number_of};
+use crate::{DeviceArray, DeviceBatch, Error, Result, Stream};
+
+/// The plan for a batch, and its columns. Steps that the program cannot run (casts, text tests) are executed
+/// first; each result becomes an extra column. Extra roots may follow the original ones; they are evaluated
+/// only to detect rows that fail.
+pub(super) async fn settled<'a>(
+    operation: &'static str,
+    plan: &'a Plan,
+    schema: &Schema,
+    batch: &DeviceBatch,
+    stream: &Stream,
+) -> Result<(Cow<'a, Plan>, Vec<DeviceArray>)> {
+    check(operation, schema, batch)?;
+    let mut columns = vec![];
+    for column in batch.columns() {
+        columns.push(admit(operation, column, stream)?.into_owned());
+    }
+    let mut plan = Cow::Borrowed(plan);
+    // For each node that has become a column of a type that plans do not support: the nodes that can fail its
+    // rows.
+    let mut failing: Vec<Vec<Id>> = vec![vec![]; plan.nodes.len()];
+    let texts = computed::texts(&plan);
+    for id in 0..plan.nodes.len() {
+        let node = &plan.nodes[id];
+        let input = |columns: &[DeviceArray]| match plan.nodes[node.inputs[0]].op {
+            Op::Column(index) => Ok(columns[index].clone()),
+            _ => {
+                // Failing rows are null for now. A later step finds the first one, and whether it counts.
+                let of = plan.only(&[node.inputs[0]]).quiet();
+                let made = computed::roots(&of, columns, batch.len(), stream)?.pop();
+                made.ok_or_else(|| Error::invalid(operation, "no array"))
+            }
+        };
+        let made = match &node.op {
+            _ if texts[id] => computed::text(node, batch.len(), stream).await?,
+            Op::In(values) if computed::is_searched(node, stream) => {
+                computed::searched(&input(&columns)?, values, stream).await?
+            }
+            Op::Cast(safe) => {
+                let options = CastOptions { safe: *safe, ..CastOptions::default() };
+                cast(&input(&columns)?, &node.data_type, &options, stream).await?
+            }
+            Op::Valid(null) if number_of(&plan.nodes[node.inputs[0]].data_type).is_none() => {
+                let array = input(&columns)?;
+                let is = if *null { nulls::is_null } else { nulls::is_not_null };
+                is(&array, stream).await?
+            }
+            // Text operands have become columns in earlier iterations.
+            Op::Text(test) => {
+                let side = |input: usize| match &plan.nodes[node.inputs[input]].op {
+                    Op::Column(index) => Ok(Side::Column(&columns[*index])),
+                    Op::Bytes(Bytes(text)) => Ok(Side::Same(text)),
+                    _ => Err(Error::invalid(operation, "no text")),
+                };
+                test_text(*test, side(0)?, side(1)?, batch.len(), stream).await?
+            }
+            Op::TextIn(list) => {
+                let list: Vec<&[u8]> = list.iter().map(|Bytes(text)| &**text).collect();
+                let column = input(&columns)?;
+                test_text(TextTest::In, Side::Column(&column), Side::List(&list), batch.len(), stream).await?
+            }
+            _ => continue,
+        };
+        let mut fail: Vec<Id> = vec![];
+        for input in &node.inputs {
+            if !matches!(plan.nodes[*input].op, Op::Column(_)) && plan.only(&[*input]).can_fail() {
+                fail.push(*input);
+            }
+            fail.extend(&failing[*input]);
+        }
+        columns.push(made);
+        if number_of(&node.data_type).is_some() {
+            plan.to_mut().becomes_checked(id, columns.len() - 1, fail);
+        } else {
+            plan.to_mut().becomes_column(id, columns.len() - 1);
+            failing[id] = fail;
+        }
+    }
+    // A root that no plan computes cannot report failures, so the failing nodes become additional roots.
+    let fail: Vec<Id> = plan.roots.iter().flat_map(|root| failing[*root].clone()).collect();
+    if !fail.is_empty() {
+        plan.to_mut().roots.extend(fail);
+    }
+    // Drops nodes that only the extra columns needed, so that they are not computed again.
+    let plan = match plan {
+        Cow::Borrowed(plan) => Cow::Borrowed(plan),
+        Cow::Owned(plan) => Cow::Owned(plan.only(&plan.roots)),
+    };
+    Ok((plan, columns))
+}
+
+/// Checks that a batch has the types of the schema that the plan was bound to.
+pub(super) fn check(operation: &'static str, schema: &Schema, batch: &DeviceBatch) -> Result<()> {
+    let (bound, there) = (schema.fields().len(), batch.columns().len());
+    if bound != there {
+        return Err(Error::invalid(operation, format!("{there} columns, bound to {bound}")));
+    }
+    for (field, column) in schema.fields().iter().zip(batch.columns()) {
+        if field.data_type() != column.data_type() {
+            let problem =
+                format!("{} is {}, bound as {}", field.name(), column.data_type(), field.data_type());
+            return Err(Error::invalid(operation, problem));
+        }
+    }
+    Ok(())
+}
