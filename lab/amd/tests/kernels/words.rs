@@ -1,4 +1,5 @@
-//! The words of the instructions that the kernels here are made of, as LLVM assembles them for three generations.
+//! The words of the instructions that the kernels here are made of, as LLVM assembles them for three
+//! generations.
 
 use bowstring_amdi::Target;
 

@@ -1,4 +1,5 @@
-//! The functions of a driver library, by name; and which context of CUDA or device of HIP is current on a thread.
+//! The functions of a driver library, by name; and which context of CUDA or device of HIP is current on a
+//! thread.
 
 use std::ffi::CStr;
 
