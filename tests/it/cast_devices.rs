@@ -339,3 +339,19 @@ fn structs_lose_fields() {
         }
     }
 }
+
+#[test]
+fn lists_of_unions_that_lack_items_and_a_null_fail_as_casts_do() {
+    let numbers: ArrayRef = Arc::new(Int32Array::from(vec![1, 2, 3]));
+    let members = [(0, Arc::new(Field::new("n", DataType::Int32, false)))].into_iter().collect();
+    let union = UnionArray::try_new(members, vec![0; 3].into(), Some(vec![0, 1, 2].into()), vec![numbers]);
+    let union = union.unwrap();
+    let item = Arc::new(Field::new_list_field(union.data_type().clone(), true));
+    let ends = OffsetBuffer::new(ScalarBuffer::from(vec![0, 2, 3]));
+    let lists: ArrayRef = Arc::new(ListArray::new(item.clone(), ends, Arc::new(union), None));
+    let to = DataType::FixedSizeList(item, 2);
+    for target in &devices() {
+        let refused = cast(&target.import(&lists), &to, &options(true), &target.stream).wait();
+        assert!(matches!(refused, Err(Error::Arrow { operation: "cast", .. })), "{target:?}: {refused:?}");
+    }
+}

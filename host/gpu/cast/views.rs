@@ -20,6 +20,7 @@ use crate::gpu::ranges::{Planner, Rows};
 use crate::gpu::ranges_copy::Found;
 use crate::gpu::rows::{offsets_of, rows_of};
 use crate::gpu::scan::tiles;
+use crate::gpu::structure::unions::no_null;
 use crate::gpu::take::finished;
 use crate::gpu::{Outside, take_one};
 use crate::pass::{BitPointer, Pass, Reach, Region, Requests, validity};
@@ -312,7 +313,12 @@ pub(super) async fn to_fixed(
     let (numbers, shown) = (DeviceArray::try_new(numbers)?, DeviceArray::try_new(shown)?);
     pass.finish()?;
     // A row of another length gets null items, because fixed-size lists have items under null rows too.
-    let taken = take_one(&values.children()[0], &numbers, Outside::NullBelow, cast.stream)?.await?;
+    let taken = take_one(&values.children()[0], &numbers, Outside::NullBelow, cast.stream)?.await;
+    // The items, and so the cast, fail if they are of a union without a null.
+    let taken = taken.map_err(|error| match error == no_null() {
+        true => Error::Arrow { operation: "cast", problem: error.to_string() },
+        false => error,
+    })?;
     // Taken list views keep all items of the source; unreferenced ones must not fail the cast.
     let taken = match taken.data_type() {
         DataType::ListView(below) | DataType::LargeListView(below) if cast.minds_unseen(&taken, item) => {
