@@ -16,7 +16,7 @@ use arrow_ord::cmp;
 use arrow_schema::{DataType, Field, Schema};
 use arrow_string::like;
 use bowstring::DeviceBatch;
-use bowstring::compute::{Aggregates, Projection};
+use bowstring::compute::Query;
 use bowstring::expr::{Expr, Literal, Options, col, sum};
 use criterion::{Criterion, criterion_group, criterion_main};
 
@@ -71,10 +71,11 @@ fn comparison(criterion: &mut Criterion, place: &Where, data_type: &DataType, ro
     let theirs = numbers(data_type, rows, true, nulls);
     let Some(ours) = batch(place, &[("a", theirs.clone())]) else { return };
     let zero = Literal::of(data_type.clone(), 0);
-    let bound = Projection::bind(&[col("a").lt(zero)], ours.schema(), &Options::default()).expect("it fits");
+    let bound =
+        Query::new().select(&[col("a").lt(zero)]).bind(ours.schema(), &Options::default()).expect("it fits");
     let width = data_type.primitive_width().expect("numbers") as u64 * 8 + 1 + 2 * u64::from(nulls);
     let mut group = place.group(criterion, id, Moved::bytes(rows as u64 * width / 8));
-    group.ours(|| bound.evaluate(black_box(&ours), &place.stream).wait().expect("no row fails"));
+    group.ours(|| bound.run(black_box(&ours), &place.stream).wait().expect("no row fails"));
     let scalar = Scalar::new(arrow_cast::cast(&Int32Array::from(vec![0]), data_type).expect("a zero"));
     group.theirs("arrow-rs", || cmp::lt(black_box(&theirs), &scalar).expect("of one type"));
 }
@@ -90,9 +91,9 @@ fn kleene(criterion: &mut Criterion, place: &Where, rows: usize) {
     let named = [("a", columns[0].clone()), ("b", columns[1].clone()), ("c", columns[2].clone())];
     let Some(ours) = batch(place, &named) else { return };
     let expr = col("a").gt(0) & (col("b").lt(1_000_000) | col("c").gt_eq(0.5));
-    let bound = Projection::bind(&[expr], ours.schema(), &Options::default()).expect("it fits");
+    let bound = Query::new().select(&[expr]).bind(ours.schema(), &Options::default()).expect("it fits");
     let mut group = place.group(criterion, id, Moved::bytes(rows as u64 * 20 + rows as u64 * 5 / 8));
-    group.ours(|| bound.evaluate(black_box(&ours), &place.stream).wait().expect("no row fails"));
+    group.ours(|| bound.run(black_box(&ours), &place.stream).wait().expect("no row fails"));
     let (zero, million, half) =
         (Int32Array::new_scalar(0), Int64Array::new_scalar(1_000_000), Float64Array::new_scalar(0.5));
     group.theirs("arrow-rs", || {
@@ -131,10 +132,10 @@ fn texts(criterion: &mut Criterion, place: &Where, data_type: &DataType, rows: u
             made = Some((theirs, ours));
         }
         let Some((theirs, ours)) = &made else { return };
-        let bound = Projection::bind(&[expr], ours.schema(), &Options::default()).expect("it fits");
+        let bound = Query::new().select(&[expr]).bind(ours.schema(), &Options::default()).expect("it fits");
         let bytes: usize = theirs.to_data().buffers().iter().map(|buffer| buffer.len()).sum();
         let mut group = place.group(criterion, id, Moved::bytes(bytes as u64 + rows as u64 / 8));
-        group.ours(|| bound.evaluate(black_box(ours), &place.stream).wait().expect("no row fails"));
+        group.ours(|| bound.run(black_box(ours), &place.stream).wait().expect("no row fails"));
         let needle =
             Scalar::new(arrow_cast::cast(&StringArray::from(vec![needle]), data_type).expect("text"));
         group.theirs("arrow-rs", || arrow(black_box(theirs), &needle).expect("of one type"));
@@ -165,9 +166,10 @@ fn long_needles(criterion: &mut Criterion, place: &Where, data_type: &DataType, 
         let theirs = StringArray::from_iter_values((0..rows).map(|_| &row));
         let theirs = arrow_cast::cast(&theirs, data_type).expect("text");
         let Some(ours) = batch(place, &[("a", theirs.clone())]) else { return };
-        let bound = Projection::bind(&[test(&needle)], ours.schema(), &Options::default()).expect("it fits");
+        let bound =
+            Query::new().select(&[test(&needle)]).bind(ours.schema(), &Options::default()).expect("it fits");
         let mut group = place.group(criterion, id, Moved::bytes((rows * (LEN - 1)) as u64));
-        group.ours(|| bound.evaluate(black_box(&ours), &place.stream).wait().expect("no row fails"));
+        group.ours(|| bound.run(black_box(&ours), &place.stream).wait().expect("no row fails"));
         let needle =
             Scalar::new(arrow_cast::cast(&StringArray::from(vec![needle]), data_type).expect("text"));
         group.theirs("arrow-rs", || arrow(black_box(&theirs), &needle).expect("of one type"));
@@ -202,10 +204,13 @@ fn sixth_query(criterion: &mut Criterion, place: &Where, rows: usize) {
     let year = col("shipped").gt_eq(Literal::date(8766)) & col("shipped").lt(Literal::date(9131));
     let condition: Expr = year & col("discount").between(0.05, 0.07) & col("quantity").lt(24);
     let revenue = [sum(col("price") * col("discount"))];
-    let bound =
-        Aggregates::bind(&revenue, Some(&condition), ours.schema(), &Options::default()).expect("it fits");
+    let bound = Query::new()
+        .filter(&condition)
+        .aggregate(&revenue)
+        .bind(ours.schema(), &Options::default())
+        .expect("it fits");
     let mut group = place.group(criterion, id, Moved::bytes(rows as u64 * 52));
-    group.ours(|| bound.aggregate(black_box(&ours), &place.stream).wait().expect("no row fails"));
+    group.ours(|| bound.run(black_box(&ours), &place.stream).wait().expect("no row fails"));
     let decimal = |unscaled: i128| {
         Scalar::new(Decimal128Array::from(vec![unscaled]).with_precision_and_scale(15, 2).expect("small"))
     };

@@ -68,12 +68,14 @@ pub mod compute;
 mod cpu;
 pub mod device;
 pub mod doctor;
+mod engine;
 mod error;
 pub mod exchange;
 pub mod expr;
 pub mod ffi;
 mod gpu;
 mod pass;
+mod rules;
 mod transfer;
 
 pub use array::{DeviceArray, DeviceBatch};

@@ -120,8 +120,8 @@ pub unsafe extern "C" fn bowstring_selection_new(
 ) -> BowstringStatus {
     // SAFETY: the caller's promise.
     guard(|| unsafe {
-        let selection = Selection::new(&borrow(mask, "mask")?.array, &borrow(stream, "stream")?.0)?;
-        give(BowstringSelection(selection), out)
+        let selection = Selection::of_mask(&borrow(mask, "mask")?.array, &borrow(stream, "stream")?.0);
+        give(BowstringSelection(selection.wait()?), out)
     })
 }
 

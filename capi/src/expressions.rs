@@ -2,8 +2,9 @@
 
 use std::ffi::c_char;
 
+use arrow_schema::Schema;
 use bowstring::Result;
-use bowstring::compute::{Aggregates, Predicate, Projection, batches};
+use bowstring::compute::{BoundQuery, Query};
 use bowstring::expr::{self, Aggregation, Expr, FloatOrder, Options, Overflow};
 
 use crate::batch::BowstringBatch;
@@ -157,8 +158,8 @@ pub unsafe extern "C" fn bowstring_filter_where(
     guard(|| unsafe {
         let (batch, predicate) = (borrow(batch, "batch")?, borrow(predicate, "predicate")?);
         let stream = &borrow(stream, "stream")?.0;
-        let bound = Predicate::bind(&predicate.expr, batch.0.schema(), &expr_options(options)?)?;
-        give(BowstringBatch::new(bound.filter(&batch.0, stream).wait()?), out)
+        let bound = Query::new().filter(&predicate.expr).bind(batch.0.schema(), &expr_options(options)?)?;
+        give(BowstringBatch::new(bound.run(&batch.0, stream).wait()?), out)
     })
 }
 
@@ -183,8 +184,9 @@ pub unsafe extern "C" fn bowstring_evaluate(
     // SAFETY: the caller's promise.
     guard(|| unsafe {
         let (batch, stream) = (borrow(batch, "batch")?, &borrow(stream, "stream")?.0);
-        let bound = Projection::bind(&all(exprs, count)?, batch.0.schema(), &expr_options(options)?)?;
-        give(BowstringBatch::new(bound.evaluate(&batch.0, stream).wait()?), out)
+        let bound =
+            Query::new().select(&all(exprs, count)?).bind(batch.0.schema(), &expr_options(options)?)?;
+        give(BowstringBatch::new(bound.run(&batch.0, stream).wait()?), out)
     })
 }
 
@@ -211,9 +213,20 @@ pub unsafe extern "C" fn bowstring_aggregate(
         let (batch, stream) = (borrow(batch, "batch")?, &borrow(stream, "stream")?.0);
         let aggregates = aggregations(aggregates, count)?;
         let condition = condition.as_ref().map(|condition| &condition.expr);
-        let bound = Aggregates::bind(&aggregates, condition, batch.0.schema(), &expr_options(options)?)?;
-        give(BowstringBatch::new(bound.aggregate(&batch.0, stream).wait()?), out)
+        let bound = aggregating(&aggregates, condition, batch.0.schema(), &expr_options(options)?)?;
+        give(BowstringBatch::new(bound.run(&batch.0, stream).wait()?), out)
     })
+}
+
+/// Binds aggregates, and a condition if there is one.
+fn aggregating(
+    aggregates: &[Aggregation],
+    condition: Option<&Expr>,
+    schema: &Schema,
+    options: &Options,
+) -> Result<BoundQuery> {
+    let query = condition.into_iter().fold(Query::new(), Query::filter);
+    query.aggregate(aggregates).bind(schema, options)
 }
 
 /// Filters each batch by `predicate`, as `bowstring_filter_where` does. This takes `batches`: the handle is
@@ -237,8 +250,9 @@ pub unsafe extern "C" fn bowstring_batches_filter_where(
         let (source, predicate) = (borrow(batches, "batches")?, borrow(predicate, "predicate")?);
         let (stream, options) = (&borrow(stream, "stream")?.0, expr_options(options)?);
         borrow(out, "out")?;
-        let bound = source.with(|source| Predicate::bind(&predicate.expr, source.schema(), &options))?;
-        give(BowstringBatches::new(batches::filter_batches_where(source.take()?, bound, stream)), out)
+        let bound =
+            source.with(|source| Query::new().filter(&predicate.expr).bind(source.schema(), &options))?;
+        give(BowstringBatches::new(bound.run_batches(source.take()?, stream)), out)
     })
 }
 
@@ -263,8 +277,8 @@ pub unsafe extern "C" fn bowstring_batches_evaluate(
         let (source, stream) = (borrow(batches, "batches")?, &borrow(stream, "stream")?.0);
         let (exprs, options) = (all(exprs, count)?, expr_options(options)?);
         borrow(out, "out")?;
-        let bound = source.with(|source| Projection::bind(&exprs, source.schema(), &options))?;
-        give(BowstringBatches::new(batches::evaluate_batches(source.take()?, bound, stream)), out)
+        let bound = source.with(|source| Query::new().select(&exprs).bind(source.schema(), &options))?;
+        give(BowstringBatches::new(bound.run_batches(source.take()?, stream)), out)
     })
 }
 
@@ -292,8 +306,8 @@ pub unsafe extern "C" fn bowstring_batches_aggregate(
         let (aggregates, options) = (aggregations(aggregates, count)?, expr_options(options)?);
         let condition = condition.as_ref().map(|condition| &condition.expr);
         borrow(out, "out")?;
-        let bound =
-            source.with(|source| Aggregates::bind(&aggregates, condition, source.schema(), &options))?;
-        give(BowstringBatch::new(batches::aggregate_batches(source.take()?, &bound, stream)?), out)
+        let bound = source.with(|source| aggregating(&aggregates, condition, source.schema(), &options))?;
+        let row = bound.run_batches(source.take()?, stream).next();
+        give(BowstringBatch::new(row.unwrap_or_else(|| Err(invalid("no row of aggregates")))?), out)
     })
 }

@@ -10,7 +10,7 @@ use arrow_array::{
 };
 use arrow_schema::DataType;
 use bowstring::compute::{
-    CastOptions, Predicate, Selection, TakeOptions, aggregate, cast, evaluate, filter, filter_where, is_null,
+    CastOptions, Query, Selection, TakeOptions, aggregate, cast, evaluate, filter, filter_where, is_null,
     null_count, take,
 };
 use bowstring::exchange::from_arrow;
@@ -29,7 +29,7 @@ fn sales() -> Result<DeviceBatch> {
 pub fn one_mask_for_many_arrays() -> Result<()> {
     let stream = Stream::cpu();
     let mask = from_arrow(&BooleanArray::from(vec![Some(true), None, Some(true)]))?;
-    let selection = Selection::new(&mask, &stream)?; // the mask is read and counted here, once
+    let selection = Selection::of_mask(&mask, &stream).wait()?; // the mask is read and counted here, once
 
     let numbers = from_arrow(&Int32Array::from(vec![1, 2, 3]))?;
     let words = from_arrow(&StringArray::from(vec!["a", "b", "c"]))?;
@@ -61,9 +61,9 @@ pub fn a_predicate_never_becomes_an_array() -> Result<()> {
 // ANCHOR: bound
 pub fn bound_once_for_many_batches() -> Result<()> {
     let (batch, stream) = (sales()?, Stream::cpu());
-    let cheap = Predicate::bind(&col("price").lt(15.0), batch.schema(), &Options::default())?;
+    let cheap = Query::new().filter(col("price").lt(15.0)).bind(batch.schema(), &Options::default())?;
     for rows in [&batch, &batch, &batch] {
-        assert_eq!(cheap.filter(rows, &stream).wait()?.len(), 1);
+        assert_eq!(cheap.run(rows, &stream).wait()?.len(), 1);
     }
     println!("{}", cheap.explain()); // the plan, as it will run
     Ok(())

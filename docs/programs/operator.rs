@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Int64Array, RecordBatch};
 use arrow_schema::SchemaRef;
-use bowstring::compute::{Predicate, Projection};
+use bowstring::compute::{BoundQuery, Query};
 use bowstring::exchange::{batch_from_arrow, batch_to_arrow};
 use bowstring::expr::{Expr, Options};
 use bowstring::{Device, DeviceBatch, Pending, Result, Stream};
@@ -15,8 +15,7 @@ use bowstring::{Device, DeviceBatch, Pending, Result, Stream};
 pub struct FilterProject<I> {
     input: I,
     stream: Stream,
-    predicate: Predicate,
-    projection: Projection,
+    query: BoundQuery,
     /// Batches that the device is at work on.
     in_flight: VecDeque<Pending<DeviceBatch>>,
 }
@@ -30,25 +29,23 @@ impl<I: Iterator<Item = Result<RecordBatch>>> FilterProject<I> {
         exprs: &[Expr],
         stream: Stream,
     ) -> Result<FilterProject<I>> {
-        let predicate = Predicate::bind(predicate, schema, &Options::default())?;
-        let projection = Projection::bind(exprs, schema, &Options::default())?;
-        Ok(FilterProject { input, stream, predicate, projection, in_flight: VecDeque::new() })
+        let query = Query::new().filter(predicate).select(exprs).bind(schema, &Options::default())?;
+        Ok(FilterProject { input, stream, query, in_flight: VecDeque::new() })
     }
 
     pub fn schema(&self) -> SchemaRef {
-        self.projection.schema()
+        self.query.schema()
     }
 
-    /// Sends a batch up and starts its filter. Waits for nothing.
+    /// Sends a batch up and begins the query on it. Waits for nothing.
     fn start(&self, batch: &RecordBatch) -> Result<Pending<DeviceBatch>> {
         let there = self.stream.upload(&batch_from_arrow(batch)?)?;
-        Ok(self.predicate.filter(&there, &self.stream))
+        Ok(self.query.run(&there, &self.stream))
     }
 
-    /// Projects the rows of a batch that its filter keeps, once the filter has counted them.
-    fn finish(&self, filtered: Pending<DeviceBatch>) -> Result<RecordBatch> {
-        let made = self.projection.evaluate(&filtered.wait()?, &self.stream).wait()?;
-        batch_to_arrow(&self.stream.download(&made)?)
+    /// Waits until the device has counted the rows that the filter keeps, and fetches the result.
+    fn finish(&self, begun: Pending<DeviceBatch>) -> Result<RecordBatch> {
+        batch_to_arrow(&self.stream.download(&begun.wait()?)?)
     }
 }
 
@@ -98,8 +95,6 @@ pub fn the_operator_gives_what_the_query_asks() -> Result<()> {
 
 // ANCHOR: aggregate
 use bowstring::array::{Batches, Place};
-use bowstring::compute::Aggregates;
-use bowstring::compute::batches::aggregate_batches;
 
 pub fn an_aggregate_over_batches() -> Result<()> {
     let stream = Stream::cpu();
@@ -108,8 +103,9 @@ pub fn an_aggregate_over_batches() -> Result<()> {
 
     let large = col("n").gt_eq(3_998);
     let wanted = [sum(col("n")), count_all()];
-    let aggregates = Aggregates::bind(&wanted, Some(&large), &schema, &Options::default())?;
-    let row = batch_to_arrow(&aggregate_batches(input, &aggregates, &stream)?)?;
+    let aggregates = Query::new().filter(&large).aggregate(&wanted).bind(&schema, &Options::default())?;
+    let row = aggregates.run_batches(input, &stream).next().expect("one row for all batches")?;
+    let row = batch_to_arrow(&row)?;
     assert_eq!(row.column(0).as_ref(), &Int64Array::from(vec![3_998 + 3_999]));
     assert_eq!(row.column(1).as_ref(), &Int64Array::from(vec![2]));
     Ok(())

@@ -28,6 +28,8 @@ pub use place::{Place, Ready};
 pub(crate) use side::{Side, outside};
 pub(crate) use validate::well_formed;
 
+use arrow_schema::DataType;
+
 use crate::Result;
 
 impl DeviceArray {
@@ -52,5 +54,16 @@ impl DeviceArray {
             validate::structure(&parts)?;
         }
         Ok(DeviceArray::of(parts, valid))
+    }
+
+    /// The same buffers under another type. All text is valid as bytes, and values of fixed width may have
+    /// any bits.
+    pub(crate) fn reinterpreted(&self, to: &DataType) -> Result<DeviceArray> {
+        if self.data_type() == to {
+            return Ok(self.clone());
+        }
+        let mut parts = self.clone().into_parts();
+        parts.data_type = to.clone();
+        DeviceArray::made(parts, self.known_valid())
     }
 }

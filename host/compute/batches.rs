@@ -3,20 +3,17 @@
 //!
 //! [`exchange::import_batches`] turns a foreign stream into such an iterator, and
 //! [`exchange::export_batches`] turns the result into a stream. The consumer sets the pace: one batch is read
-//! for each that is requested. If a GPU filters, [`AHEAD`] more batches are read, so that the device counts
-//! the rows of the next batches while the host waits for those of the first. The first error is the last
+//! for each that is requested. If a GPU filters, two more batches are read, so that the device counts the
+//! rows of the next batches while the host waits for those of the first. The first error is the last
 //! item.
 
 use std::collections::VecDeque;
 
 use arrow_schema::SchemaRef;
 
-use super::{Aggregates, CastOptions, Predicate, Projection, TakeOptions, cast, filter, nullable, take};
+use super::{CastOptions, TakeOptions, cast, engine, filter, nullable, take};
 use crate::array::Batches;
 use crate::{DeviceArray, DeviceBatch, Error, Pending, Result, Stream, exchange};
-
-/// The number of batches that a filter on a GPU begins in advance.
-pub const AHEAD: usize = 2;
 
 /// Filters each batch as by [`filter`]. `mask` returns the mask for a batch: one of its columns
 /// ([`column()`]), or the next item of another stream ([`in_step`]).
@@ -25,37 +22,28 @@ pub fn filter_batches(
     mut mask: impl FnMut(&DeviceBatch) -> Result<DeviceArray> + Send + 'static,
     stream: &Stream,
 ) -> Batches {
-    let on = stream.clone();
-    ahead(batches, move |batch| Ok(filter(batch, &mask(batch)?, &on)), stream)
+    let (schema, place, on) = (batches.schema().clone(), stream.device().place(), stream.clone());
+    let filtered = move |batch: &DeviceBatch| Ok(filter(batch, &mask(batch)?, &on));
+    Batches::new(schema, place, each_ahead(batches, engine(stream).batches_ahead(), filtered))
 }
 
-/// Filters each batch by a predicate that is bound to its schema, as by
-/// [`filter_where`](super::filter_where).
-pub fn filter_batches_where(batches: Batches, predicate: Predicate, stream: &Stream) -> Batches {
-    let on = stream.clone();
-    ahead(batches, move |batch| Ok(predicate.filter(batch, &on)), stream)
-}
-
-/// The results of `filtered`; on a GPU it begins some of them before they are requested.
-fn ahead(
+/// The results of `begin` for each batch, of which `ahead` are begun before they are requested.
+pub(super) fn each_ahead(
     mut batches: Batches,
-    mut filtered: impl FnMut(&DeviceBatch) -> Result<Pending<DeviceBatch>> + Send + 'static,
-    stream: &Stream,
-) -> Batches {
-    let (schema, place) = (batches.schema().clone(), stream.device().place());
-    let ahead = if stream.as_gpu().is_some() { AHEAD } else { 0 };
-    let mut begin = move || Some(batches.next()?.and_then(|batch| filtered(&batch)));
+    ahead: usize,
+    mut begin: impl FnMut(&DeviceBatch) -> Result<Pending<DeviceBatch>> + Send + 'static,
+) -> impl Iterator<Item = Result<DeviceBatch>> + Send {
+    let mut next = move || Some(batches.next()?.and_then(|batch| begin(&batch)));
     let mut under_way: VecDeque<Result<Pending<DeviceBatch>>> = VecDeque::new();
     let mut open = true;
-    let filtered = std::iter::from_fn(move || {
+    std::iter::from_fn(move || {
         while open && under_way.len() <= ahead {
-            let next = begin();
+            let next = next();
             open = matches!(next, Some(Ok(_)));
             under_way.extend(next);
         }
         Some(under_way.pop_front()?.and_then(Pending::wait))
-    });
-    Batches::new(schema, place, filtered)
+    })
 }
 
 /// Takes rows of each batch as by [`take`], at the indices that `indices` returns for it. The indices
@@ -91,27 +79,6 @@ pub fn cast_batches(
     let (options, on, schema) = (options.clone(), stream.clone(), to.clone());
     let casted = move |batch: Result<DeviceBatch>| cast(&batch?, &to, &options, &on).wait();
     Batches::new(schema, stream.device().place(), batches.map(casted))
-}
-
-/// Aggregates the rows of all batches into one row, as by [`aggregate`](super::aggregate). Every batch must
-/// have the schema that the aggregates are bound to. Reads the stream to its end inside the call; on a GPU
-/// one batch is begun while another is waited for. The row number in an error counts from the start of its
-/// batch.
-pub fn aggregate_batches(batches: Batches, aggregates: &Aggregates, stream: &Stream) -> Result<DeviceBatch> {
-    aggregates.of_all(batches, stream)
-}
-
-/// Evaluates expressions for each batch, as by [`evaluate`](super::evaluate). Every batch must have the
-/// projection's schema.
-pub fn evaluate_batches(batches: Batches, projection: Projection, stream: &Stream) -> Batches {
-    let (on, schema) = (stream.clone(), projection.schema());
-    let to = schema.clone();
-    let evaluated = move |batch: Result<DeviceBatch>| {
-        let made = projection.evaluate(&batch?, &on).wait()?;
-        let (columns, metadata, rows) = (made.columns().to_vec(), made.metadata().clone(), made.len());
-        Ok(DeviceBatch::try_new(to.clone(), columns, rows)?.with_metadata(metadata))
-    };
-    Batches::new(schema, stream.device().place(), batches.map(evaluated))
 }
 
 /// Validates each batch, as by [`validate_batch`](crate::exchange::validate_batch), and passes it on

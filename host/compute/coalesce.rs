@@ -1,20 +1,14 @@
 //! Combines small batches into batches of a given size.
-//!
-//! The one idea: rows that can be written to their final location are filtered straight into the batch under
-//! construction. For all other rows, the pieces are kept until the batch is complete, and then concatenated.
 
 use std::collections::VecDeque;
 
 use arrow_schema::SchemaRef;
 
 use super::selection::{check_mask, check_rows};
-use super::{TakeOptions, admit, concat, filter, reach_all, take};
+use super::{TakeOptions, concat, engine, filter, reach, reach_all, take};
 use crate::array::columns_are_of;
-use crate::cpu::building::Building;
-use crate::cpu::selection::{PARALLEL, Selection};
-use crate::cpu::threads::among_threads;
-use crate::device::HostPool;
-use crate::{DeviceArray, DeviceBatch, Error, Pending, Result, Stream, cpu, pass};
+use crate::engine::Assembly;
+use crate::{DeviceArray, DeviceBatch, Error, Pending, Result, Stream, pass};
 
 /// Combines the results of filters and takes into batches of a given number of rows, in their order. The
 /// batches that a selective filter produces are too small for the operations that follow it.
@@ -53,19 +47,13 @@ pub struct Coalescer {
     schema: SchemaRef,
     target: usize,
     stream: Stream,
-    columns: Vec<Column>,
-    /// The number of rows in the batch under construction.
+    /// The batch under construction, if the engine filters straight into it.
+    assembly: Option<Box<dyn Assembly>>,
+    /// Its pieces otherwise, which are concatenated when it is complete, and their rows.
+    pieces: Vec<DeviceBatch>,
     rows: usize,
-    /// The number of pieces that those rows consist of.
-    pieces: usize,
     /// Each batch has `target` rows or a multiple, which is split on request; the last may have fewer.
     completed: VecDeque<DeviceBatch>,
-}
-
-/// A column of the batch under construction.
-enum Column {
-    Straight(Building),
-    Pieces(Vec<DeviceArray>),
 }
 
 impl Coalescer {
@@ -75,14 +63,17 @@ impl Coalescer {
         if target == 0 {
             return Err(Error::invalid("coalesce", "batches of no rows"));
         }
-        let straight = |data_type| match stream.as_gpu() {
-            None => Building::new(data_type, target),
-            Some(_) => None,
-        };
-        let column = |data_type| straight(data_type).map_or(Column::Pieces(vec![]), Column::Straight);
-        let columns = schema.fields().iter().map(|field| column(field.data_type())).collect();
-        let (stream, completed) = (stream.clone(), VecDeque::new());
-        Ok(Coalescer { schema, target, stream, columns, rows: 0, pieces: 0, completed })
+        let assembly = engine(stream).assembly(&schema, target);
+        let stream = stream.clone();
+        Ok(Coalescer {
+            schema,
+            target,
+            stream,
+            assembly,
+            pieces: vec![],
+            rows: 0,
+            completed: VecDeque::new(),
+        })
     }
 
     /// The schema of the input and output batches.
@@ -92,28 +83,27 @@ impl Coalescer {
 
     /// The number of rows in the batch under construction.
     pub fn buffered_rows(&self) -> usize {
-        self.rows
+        match &self.assembly {
+            Some(assembly) => assembly.rows(),
+            None => self.rows,
+        }
     }
 
     /// Adds all rows of a batch. If no rows are buffered, whole batches are shared instead of copied.
     pub fn push_batch(&mut self, batch: &DeviceBatch) -> Result<()> {
         columns_are_of("coalesce", &self.schema, batch.columns())?;
         reach_all("coalesce", batch.columns(), &self.stream)?;
-        let pool = self.stream.device().host_pool().clone();
         let mut first = 0;
         while first < batch.len() {
-            let left = batch.len() - first;
+            let (left, buffered) = (batch.len() - first, self.buffered_rows());
             // Rows without memory can be arbitrarily many whole batches, so these are split on request.
-            let whole = if self.rows == 0 { left - left % self.target } else { 0 };
-            let rows = if whole > 0 { whole } else { (self.target - self.rows).min(left) };
+            let whole = if buffered == 0 { left - left % self.target } else { 0 };
+            let rows = if whole > 0 { whole } else { (self.target - buffered).min(left) };
             let now = batch.slice(first, rows)?;
             if whole > 0 {
-                let columns = now.columns().to_vec();
-                self.completed.push_back(DeviceBatch::try_new(self.schema.clone(), columns, rows)?);
-            } else if self.stream.as_gpu().is_some() {
-                self.push_pieces(&now)?;
+                self.completed.push_back(batch_of(&self.schema, now.columns().to_vec(), rows)?);
             } else {
-                self.push(&now, Selection::all(rows, &pool)?, &pool)?;
+                self.push(now)?;
             }
             first += rows;
         }
@@ -124,24 +114,18 @@ impl Coalescer {
     pub fn push_batch_with_filter(&mut self, batch: &DeviceBatch, mask: &DeviceArray) -> Result<()> {
         columns_are_of("coalesce", &self.schema, batch.columns())?;
         check_rows(batch, mask.len())?;
-        if self.stream.as_gpu().is_some() {
-            let kept = filter(batch, mask, &self.stream).wait()?;
-            return self.push_pieces(&kept);
-        }
-        let mask = &*admit("coalesce", mask, &self.stream)?;
+        let Some(assembly) = &mut self.assembly else {
+            return self.push_pieces(&filter(batch, mask, &self.stream).wait()?);
+        };
+        reach("coalesce", mask, &self.stream)?;
         check_mask(mask)?;
         reach_all("coalesce", batch.columns(), &self.stream)?;
-        let pool = self.stream.device().host_pool().clone();
-        among_threads(mask.len() >= PARALLEL, |_| {
-            // Splitting a selection searches it from its beginning each time, so large batches are processed
-            // in parts.
-            let part = self.target.max(PARALLEL);
-            (0..batch.len()).step_by(part).try_for_each(|first| {
-                let rows = part.min(batch.len() - first);
-                let kept = Selection::of_mask(&mask.slice(first, rows)?, &pool)?;
-                self.push(&batch.slice(first, rows)?, kept, &pool)
-            })
-        })
+        let (schema, target, completed) = (&self.schema, self.target, &mut self.completed);
+        let mut complete = |columns| {
+            completed.push_back(batch_of(schema, columns, target)?);
+            Ok(())
+        };
+        assembly.push_filtered(batch, mask, &mut complete, &self.stream)
     }
 
     /// Adds the rows at `indices`, as by [`take`]. Synchronises as `take` does. If an index may be null, the
@@ -164,23 +148,22 @@ impl Coalescer {
 
     /// Completes the batch under construction, if it has any rows.
     pub fn finish_buffered_batch(&mut self) -> Result<()> {
-        if self.rows == 0 {
+        let rows = self.buffered_rows();
+        if rows == 0 {
             return Ok(());
         }
-        let rows = self.rows;
-        let (stream, pieces) = (&self.stream, self.pieces);
-        let finished = self.columns.iter_mut().map(|column| match column {
-            Column::Straight(building) => Pending::known(building.finish(rows)),
-            Column::Pieces(all) => {
-                all.truncate(pieces);
-                concat(&std::mem::take(all).iter().collect::<Vec<_>>(), stream)
+        let columns = match &mut self.assembly {
+            Some(assembly) => assembly.finish(&self.stream)?,
+            None => {
+                let pieces = std::mem::take(&mut self.pieces);
+                self.rows = 0;
+                let column = |i: usize| pieces.iter().map(|piece| &piece.columns()[i]).collect::<Vec<_>>();
+                let joined = (0..self.schema.fields().len()).map(|i| concat(&column(i), &self.stream));
+                let joined: Vec<Pending<DeviceArray>> = joined.collect();
+                pass::block_on(pass::all(joined))?
             }
-        });
-        // All columns finish before an error is returned, so that none keeps rows that others have lost.
-        let finished: Vec<Pending<DeviceArray>> = finished.collect();
-        (self.rows, self.pieces) = (0, 0);
-        let columns = pass::block_on(pass::all(finished))?;
-        self.completed.push_back(DeviceBatch::try_new(self.schema.clone(), columns, rows)?);
+        };
+        self.completed.push_back(batch_of(&self.schema, columns, rows)?);
         Ok(())
     }
 
@@ -195,51 +178,30 @@ impl Coalescer {
         Some(rows(0, self.target))
     }
 
-    /// Adds the selected rows of a batch in host memory.
-    fn push(&mut self, batch: &DeviceBatch, selection: Selection, pool: &HostPool) -> Result<()> {
-        let mut left = Some(selection).filter(|selection| selection.len() > 0);
-        while let Some(selection) = left {
-            let room = self.target - self.rows;
-            let (now, later) = match selection.len() > room {
-                true => selection.split(room, pool).map(|(now, later)| (now, Some(later)))?,
-                false => (selection, None),
-            };
-            for (column, array) in self.columns.iter_mut().zip(batch.columns()) {
-                let array = &*admit("coalesce", array, &self.stream)?;
-                match column {
-                    Column::Straight(building) => building.append(array, &now, self.rows, pool)?,
-                    Column::Pieces(all) => {
-                        all.truncate(self.pieces);
-                        all.push(cpu::filter::filter(array, &now, pool)?);
-                    }
-                }
-            }
-            self.added(now.len())?;
-            left = later;
-        }
-        Ok(())
-    }
-
     /// Adds a batch whose rows are concatenated later.
     fn push_pieces(&mut self, batch: &DeviceBatch) -> Result<()> {
         let mut first = 0;
         while first < batch.len() {
-            let now = batch.slice(first, (self.target - self.rows).min(batch.len() - first))?;
-            for (column, array) in self.columns.iter_mut().zip(now.columns()) {
-                if let Column::Pieces(all) = column {
-                    all.push(array.clone());
-                }
-            }
-            first += now.len();
-            self.added(now.len())?;
+            let rows = (self.target - self.buffered_rows()).min(batch.len() - first);
+            self.push(batch.slice(first, rows)?)?;
+            first += rows;
         }
         Ok(())
     }
 
-    /// Counts rows that were added to all columns.
-    fn added(&mut self, rows: usize) -> Result<()> {
-        self.rows += rows;
-        self.pieces += 1;
-        if self.rows == self.target { self.finish_buffered_batch() } else { Ok(()) }
+    /// Adds a batch whose rows fit into the one under construction.
+    fn push(&mut self, batch: DeviceBatch) -> Result<()> {
+        match &mut self.assembly {
+            Some(assembly) => assembly.push(&batch, &self.stream)?,
+            None => {
+                self.rows += batch.len();
+                self.pieces.push(batch);
+            }
+        }
+        if self.buffered_rows() == self.target { self.finish_buffered_batch() } else { Ok(()) }
     }
+}
+
+fn batch_of(schema: &SchemaRef, columns: Vec<DeviceArray>, rows: usize) -> Result<DeviceBatch> {
+    DeviceBatch::try_new(schema.clone(), columns, rows)
 }

@@ -1,34 +1,30 @@
-//! Evaluates nodes of a plan as arrays, on the CPU or a GPU.
+//! Evaluates nodes of a plan as arrays.
 
 use std::sync::Arc;
 
 use arrow_array::builder::{BinaryViewBuilder, StringViewBuilder};
 use arrow_array::{ArrayRef, BinaryArray, LargeBinaryArray, LargeStringArray, StringArray};
 use arrow_schema::DataType;
-use bowstring_kernels::text::Test;
 
 use super::cast::cast;
 use super::text::test_text;
-use super::{CastOptions, TakeOptions, take};
+use super::{CastOptions, TakeOptions, engine, take};
 use crate::array::Side;
 use crate::expr::lit;
-use crate::expr::plan::{Bound, Bytes, Id, Op, Plan, is_text, number_of};
-use crate::{DeviceArray, Error, Result, Stream, cpu, exchange, gpu};
+use crate::expr::plan::{Bound, Bytes, Id, Op, Plan, TextTest, is_text, number_of};
+use crate::{DeviceArray, Error, Result, Stream, exchange};
 
-/// Evaluates the roots of a plan.
-pub(super) fn roots(
+/// Evaluates the outputs of a plan.
+pub(super) fn outputs(
     plan: &Plan,
     columns: &[DeviceArray],
     rows: usize,
     stream: &Stream,
 ) -> Result<Vec<DeviceArray>> {
-    if plan.roots.is_empty() {
+    if plan.outputs.is_empty() {
         return Ok(vec![]);
     }
-    match stream.as_gpu() {
-        None => cpu::program::evaluate(plan, columns, rows, stream.device().host_pool()),
-        Some(_) => gpu::program::evaluate(plan, columns, rows, stream),
-    }
+    engine(stream).evaluate(plan, columns, rows, stream)
 }
 
 /// Marks constant text nodes that must become columns: results, and inputs of casts.
@@ -38,7 +34,7 @@ pub(super) fn texts(plan: &Plan) -> Vec<bool> {
         matches!(node.op, Op::Bytes(_) | Op::Literal(_)) && is_text(&node.data_type)
     };
     let mut texts = vec![false; plan.nodes.len()];
-    plan.roots.iter().for_each(|root| texts[*root] |= is_same(*root));
+    plan.outputs.iter().for_each(|output| texts[*output] |= is_same(*output));
     for node in plan.nodes.iter().filter(|node| matches!(node.op, Op::Cast(_))) {
         texts[node.inputs[0]] |= is_same(node.inputs[0]);
     }
@@ -53,7 +49,8 @@ pub(super) async fn text(node: &Bound, rows: usize, stream: &Stream) -> Result<D
     };
     let one = stream.upload(&exchange::from_arrow(&one_row(&node.data_type, bytes)?)?)?;
     let index = Bound { op: Op::Literal(value), data_type: DataType::Int32, inputs: vec![], written: lit(0) };
-    let indices = roots(&Plan { nodes: vec![index], roots: vec![0] }, &[], rows, stream)?.pop();
+    let plan = Plan { nodes: vec![index], condition: None, outputs: vec![0] };
+    let indices = outputs(&plan, &[], rows, stream)?.pop();
     let indices = indices.ok_or_else(|| Error::invalid("expression", "no array"))?;
     take(&one, &indices, &TakeOptions::default(), stream).await
 }
@@ -79,12 +76,9 @@ fn one_row(data_type: &DataType, bytes: &[u8]) -> Result<ArrayRef> {
     })
 }
 
-/// The most values in a list that a device program compares one by one.
-const LISTED: usize = 256;
-
 /// Whether a node's list is so long that a separate launch searches it.
 pub(super) fn is_searched(node: &Bound, stream: &Stream) -> bool {
-    matches!(&node.op, Op::In(values) if values.len() > LISTED) && stream.as_gpu().is_some()
+    matches!(&node.op, Op::In(values) if values.len() > engine(stream).longest_list())
 }
 
 /// Tests whether each row is one of the values. The values are compared as bytes, so any order will do.
@@ -102,5 +96,5 @@ pub(super) async fn searched(column: &DeviceArray, values: &[i128], stream: &Str
     let mut list: Vec<[u8; 16]> = values.iter().map(|value| value.to_le_bytes()).collect();
     list.sort_unstable_by(|a, b| a[..width].cmp(&b[..width]));
     let list: Vec<&[u8]> = list.iter().map(|value| &value[..width]).collect();
-    test_text(Test::In, Side::Column(&bytes), Side::List(&list), rows, stream).await
+    test_text(TextTest::In, Side::Column(&bytes), Side::List(&list), rows, stream).await
 }

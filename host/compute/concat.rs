@@ -1,14 +1,8 @@
 //! The `concat` operation: appends arrays to each other.
 
-use std::borrow::Cow;
-
-use super::admit_all;
+use super::{engine, reach};
 use crate::array::rows_of;
-use crate::device::interrupt;
-use crate::{DeviceArray, Error, Pending, Result, Stream, cpu, exchange, gpu, pass};
-
-/// The size in bytes from which arrow-select works on a separate thread.
-const LONG: usize = 16 << 20;
+use crate::{DeviceArray, Error, Pending, Result, Stream};
 
 /// Concatenates arrays of one type, such as the chunks of a foreign stream, in their order. On the CPU,
 /// arrays that are not known to be valid are validated first.
@@ -32,49 +26,9 @@ fn begin(arrays: &[&DeviceArray], stream: &Stream) -> Result<Pending<DeviceArray
         return invalid(format!("{} after {}", other.data_type(), first.data_type()));
     }
     rows_of("concat", arrays.iter().map(|array| array.len()))?;
-    let admitted = admit_all("concat", arrays.iter().copied(), stream)?;
+    arrays.iter().try_for_each(|array| reach("concat", array, stream))?;
     if others.is_empty() {
         return Ok(Pending::known(Ok((*first).clone())));
     }
-    if stream.as_gpu().is_none() {
-        return Ok(Pending::known(by_arrow(arrays, admitted, stream)));
-    }
-    let (joined, arrays) =
-        (gpu::concat(arrays, stream)?, arrays.iter().copied().cloned().collect::<Vec<_>>());
-    let on = stream.clone();
-    Ok(Pending::begin(stream, async move {
-        match joined.await? {
-            Some(joined) => Ok(joined),
-            None => merged(&arrays, &on).await,
-        }
-    }))
-}
-
-/// Concatenates in host memory: only arrow-select merges equal values of dictionaries.
-async fn merged(arrays: &[DeviceArray], stream: &Stream) -> Result<DeviceArray> {
-    let here = arrays.iter().map(|array| stream.download_later(array)).collect::<Result<_>>()?;
-    let here = pass::all(here).await?;
-    pass::readable(&here).await;
-    stream.upload(&concat(&here.iter().collect::<Vec<_>>(), &Stream::cpu()).wait()?)
-}
-
-/// Concatenates on the CPU with arrow-select, after reserving the memory that it may need.
-fn by_arrow(
-    arrays: &[&DeviceArray],
-    admitted: Vec<Cow<'_, DeviceArray>>,
-    stream: &Stream,
-) -> Result<DeviceArray> {
-    let theirs = admitted.iter().map(|array| exchange::to_arrow(array)).collect::<Result<Vec<_>>>()?;
-    let admitted: Vec<DeviceArray> = admitted.into_iter().map(|array| array.into_owned()).collect();
-    let bytes = cpu::concat_bytes::of_concat(&admitted);
-    let reserved = stream.device().host_pool().reserve(bytes)?;
-    let (joined, reserved) = interrupt::apart(bytes >= LONG, move || {
-        let theirs: Vec<&dyn arrow_array::Array> = theirs.iter().map(|array| &**array).collect();
-        let joined = exchange::guarded("concat", || {
-            let joined = arrow_select::concat::concat(&theirs);
-            joined.map_err(|error| Error::Arrow { operation: "concat", problem: error.to_string() })
-        })?;
-        Ok((joined, reserved))
-    })?;
-    exchange::counted(exchange::from_arrow(&joined)?, arrays, reserved)
+    engine(stream).concat(arrays, engine(&Stream::cpu()), stream)
 }

@@ -1,14 +1,11 @@
 //! The `fill_null` operation: replaces nulls with a value.
 
-use arrow_schema::DataType;
-use bowstring_kernels::function::Number;
-use bowstring_kernels::functions::{Function, FunctionCall};
-
-use super::nulls::{Valid, bits_of, valid_rows};
-use super::{Scalar, TakeOptions, admit, concat, take};
-use crate::array::{Bitmap, Parts, Slot};
-use crate::gpu::map::Column;
-use crate::{DeviceArray, Error, Pending, Result, Stream, cpu, gpu};
+use super::nulls::{bits_of, valid_rows};
+use super::{Scalar, TakeOptions, concat, engine, reach, take};
+use crate::array::Parts;
+use crate::engine::Valid;
+use crate::rules::fill_nulls;
+use crate::{DeviceArray, Error, Pending, Result, Stream};
 
 /// Replaces each logical null in `values` with `scalar`, which must have the same type. The result has no
 /// nulls, unless the scalar is null. If the scalar is null by its own validity, the values are returned
@@ -36,7 +33,8 @@ pub fn fill_null(values: &DeviceArray, scalar: &Scalar, stream: &Stream) -> Pend
 
 fn begin(values: &DeviceArray, scalar: &Scalar, stream: &Stream) -> Result<Pending<DeviceArray>> {
     let _current = stream.enter()?;
-    let values = &*admit("fill_null", values, stream)?;
+    reach("fill_null", values, stream)?;
+    let values = &*engine(stream).admit(values)?;
     let to = values.data_type();
     if scalar.data_type() != to {
         return Err(Error::invalid("fill_null", format!("{} for nulls among {to}", scalar.data_type())));
@@ -44,55 +42,32 @@ fn begin(values: &DeviceArray, scalar: &Scalar, stream: &Stream) -> Result<Pendi
     if scalar.is_null() {
         return Ok(Pending::known(Ok(values.clone())));
     }
-    match call_of(values, scalar) {
+    match scalar.words().and_then(|words| fill_nulls(values, words)) {
         Some(_) if values.possible_nulls().is_none() => Ok(Pending::known(Ok(values.clone()))),
-        Some(call) => Ok(Pending::known(filled(values, call, stream))),
+        Some(call) => Ok(Pending::known(engine(stream).map("fill_null", values, call, stream))),
         None => taken_where_null(values, scalar, stream),
-    }
-}
-
-/// Fills values of fixed width.
-fn filled(values: &DeviceArray, call: FunctionCall, stream: &Stream) -> Result<DeviceArray> {
-    let to = values.data_type();
-    match stream.as_gpu() {
-        None => match cpu::map::map(&call, values, to, true, stream.device().host_pool())? {
-            Ok(filled) => Ok(filled),
-            Err(row) => Err(Error::invalid("fill_null", format!("row {row} does not fit"))),
-        },
-        Some(_) => {
-            let mut filled =
-                gpu::map::map("fill_null", &[Column { values, to, call: Some(call) }], true, stream)?;
-            filled.pop().ok_or_else(|| Error::invalid("fill_null", "no array"))
-        }
     }
 }
 
 /// Takes each row from its own position, or from the end, where the scalar is appended.
 fn taken_where_null(values: &DeviceArray, scalar: &Scalar, stream: &Stream) -> Result<Pending<DeviceArray>> {
-    let own = values.possible_nulls().cloned().map(|bits| (values.clone(), bits));
-    let valid = match valid_rows("fill_null", values, stream)? {
-        Valid::All => None,
-        Valid::Own => own,
-        Valid::These(bits) => Some((values.clone(), bits)),
-        Valid::There(valid) => Some((valid.clone(), bits_of(&valid))),
-        Valid::None => {
-            let none = gpu::filled("fill_null", false, values.len(), stream)?;
-            Some((none.clone(), bits_of(&none)))
+    let engine = engine(stream);
+    let (of, valid) = match valid_rows("fill_null", values, stream)? {
+        Some(Valid::All) => (values.clone(), None),
+        Some(Valid::These(valid)) => (valid.clone(), Some(bits_of(&valid))),
+        Some(Valid::None) => {
+            let none = engine.filled("fill_null", false, values.len(), stream)?;
+            (none.clone(), Some(bits_of(&none)))
         }
+        None => (values.clone(), values.possible_nulls().cloned()),
     };
-    let Some((of, valid)) = valid.filter(|_| !values.is_empty()) else {
+    let Some(valid) = valid.filter(|_| !values.is_empty()) else {
         return Ok(Pending::known(Ok(values.clone())));
     };
-    let numbers = match stream.as_gpu() {
-        None => numbers(valid, values.len(), stream)?,
-        Some(_) => gpu::numbers("fill_null", &of, valid, stream)?,
-    };
-    let behind = gpu::map::fill_null(8).map(|mut call| {
-        call.words[0] = values.len() as u64;
-        call
-    });
-    let behind = behind.ok_or_else(|| Error::invalid("fill_null", "numbers that are not filled"))?;
-    let rows = filled(&numbers, behind, stream)?;
+    let numbers = engine.row_numbers("fill_null", &of, valid, stream)?;
+    let last = fill_nulls(&numbers, [values.len() as u64, 0, 0, 0]);
+    let last = last.ok_or_else(|| Error::invalid("fill_null", "numbers that are not filled"))?;
+    let rows = engine.map("fill_null", &numbers, last, stream)?;
     let (both, on) = (concat(&[values, &scalar.on(stream)?], stream), stream.clone());
     Ok(Pending::begin(stream, async move {
         let taken = take(&both.await?, &rows, &TakeOptions::default(), &on).await?;
@@ -100,31 +75,4 @@ fn taken_where_null(values: &DeviceArray, scalar: &Scalar, stream: &Stream) -> R
         // Every row of the result was valid, or is the scalar.
         DeviceArray::made(Parts { validity: None, null_count: Some(0), ..taken.into_parts() }, valid)
     }))
-}
-
-/// The indices of all rows on the CPU; null where the bit is unset.
-fn numbers(valid: Bitmap, len: usize, stream: &Stream) -> Result<DeviceArray> {
-    let bytes = len.saturating_mul(8);
-    let mut memory = stream.device().host_pool().alloc(bytes)?;
-    for (number, row) in cpu::memory::values_mut::<u64>(&mut memory)[..len].iter_mut().zip(0..) {
-        *number = row;
-    }
-    let buffers = vec![memory.freeze(bytes)];
-    let parts =
-        Parts { validity: Some(valid), null_count: None, buffers, ..Parts::new(DataType::UInt64, len) };
-    DeviceArray::made(parts, true)
-}
-
-/// The function call for values of a width, with the scalar's bits as parameters.
-fn call_of(values: &DeviceArray, scalar: &Scalar) -> Option<FunctionCall> {
-    let call = match values.layout().slots {
-        [Some(Slot::Bits), None] => FunctionCall::plain(Function::FillNull, Number::Bit, Number::Bit),
-        [Some(Slot::Fixed(width)), None] => gpu::map::fill_null(width),
-        _ => None,
-    };
-    // Dictionary keys, type ids and the like are not values.
-    let is_value = values.children().is_empty() && values.dictionary().is_none();
-    let mut call = call.filter(|_| is_value)?;
-    call.words[..4].copy_from_slice(&scalar.words()?);
-    Some(call)
 }

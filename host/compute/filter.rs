@@ -1,10 +1,8 @@
 //! The `filter` operation: rows selected by a mask.
 
-use super::selection::{check_mask, check_rows, kept};
-use super::{Columns, admit, reach_all};
-use crate::cpu::selection::{PARALLEL, Selection};
-use crate::cpu::threads::among_threads;
-use crate::{DeviceArray, Pending, Result, Stream, gpu};
+use super::selection::{check_mask, check_rows};
+use super::{Columns, engine, reach, reach_all};
+use crate::{DeviceArray, Pending, Result, Stream};
 
 /// Keeps the rows for which `mask` is true; null is not true. The mask must be as long as the values;
 /// arrow-rs also accepts a shorter one and drops the rows beyond it. To filter several arrays by one mask,
@@ -38,16 +36,10 @@ pub fn filter<C: Columns>(values: &C, mask: &DeviceArray, stream: &Stream) -> Pe
 
 fn begin<C: Columns>(values: &C, mask: &DeviceArray, stream: &Stream) -> Result<Pending<C>> {
     let _current = stream.enter()?;
-    let mask = &*admit("filter", mask, stream)?;
+    reach("filter", mask, stream)?;
     check_mask(mask)?;
     check_rows(values, mask.len())?;
     reach_all("filter", values.arrays(), stream)?;
-    if stream.as_gpu().is_some() {
-        let (columns, frame): (Vec<&DeviceArray>, _) = (values.arrays().iter().collect(), values.frame());
-        let filtered = gpu::filter(&columns, gpu::Source::Array(mask), stream)?;
-        return Ok(filtered.map(|filtered| C::framed(frame, filtered.columns, filtered.rows)));
-    }
-    Ok(Pending::known(among_threads(mask.len() >= PARALLEL, |_| {
-        kept(values, &Selection::of_mask(mask, stream.device().host_pool())?, stream)
-    })))
+    let (frame, kept) = (values.frame(), engine(stream).filter(values.arrays(), mask, stream)?);
+    Ok(kept.map(|kept| C::framed(frame, kept.columns, kept.rows)))
 }

@@ -1,5 +1,5 @@
-//! L7: the public operations. They check their arguments, choose the implementation for the device, and
-//! launch it.
+//! L8: the public operations. They check their arguments, choose the engine for the stream's device, and ask
+//! it.
 //!
 //! Every operation takes an array or a batch ([`Columns`]) and, as its last argument, the [`crate::Stream`]
 //! that it runs on. It returns a [`crate::Pending`] result. Invalid arguments are detected at once, and
@@ -7,8 +7,8 @@
 //! [`crate::Error::Invalid`].
 //!
 //! An operation that waits for a device, as listed in the table, does not block before `wait`, and not at all
-//! if it is awaited. The exceptions are [`Coalescer`], a new [`Selection`], and a cast with a formatter of
-//! the caller's own: they still block inside the call. On the CPU, operations run inside the call.
+//! if it is awaited. [`Coalescer`] is the exception: it blocks inside the call. On the CPU, operations run
+//! inside the call.
 //!
 //! | operation | waits for a device | copies |
 //! | --- | --- | --- |
@@ -25,7 +25,6 @@
 //! | [`evaluate`] | never, unless a cast or a test of text does | the results of the expressions |
 //! | [`aggregate`] | once per batch, if it reads a column | one row |
 
-mod aggregates;
 pub mod batches;
 mod cast;
 mod coalesce;
@@ -36,6 +35,7 @@ mod fill_null;
 mod filter;
 mod nullability;
 mod nulls;
+mod query;
 mod scalar;
 mod selection;
 mod settled;
@@ -47,54 +47,36 @@ pub use crate::array::{Columns, nullable};
 pub use cast::{CastOptions, DurationFormat, FormatOptions, can_cast, cast};
 pub use coalesce::Coalescer;
 pub use concat::concat;
-pub use expressions::{Aggregates, Predicate, Projection, aggregate, evaluate, filter_where};
+pub use expressions::{aggregate, evaluate, filter_where};
 pub use fill_null::fill_null;
 pub use filter::filter;
 pub use nulls::{drop_nulls, is_not_null, is_null, logical_null_count, null_count};
+pub use query::{BoundQuery, Query};
 pub use scalar::Scalar;
 pub use selection::Selection;
 pub use take::{OutOfBounds, TakeOptions, take};
 
-use std::borrow::Cow;
-
 use crate::array::Place;
-use crate::{DeviceArray, Error, Result, Stream, exchange};
+use crate::cpu::Cpu;
+use crate::engine::Engine;
+use crate::gpu::Gpu;
+use crate::{DeviceArray, Error, Result, Stream};
 
-/// Checks that the stream's device can reach the array. The host reads the array next, so on the CPU this
-/// waits for its event.
+/// Chooses the engine that runs what is on a stream.
+fn engine(stream: &Stream) -> &'static dyn Engine {
+    if stream.device().place() == Place::CPU { &Cpu } else { &Gpu }
+}
+
+/// Checks that the stream's device can reach the array.
 fn reach(operation: &'static str, array: &DeviceArray, stream: &Stream) -> Result<()> {
     let (here, there) = (stream.device().place(), array.place());
-    if !here.reaches(there) {
-        return Err(Error::invalid(operation, format!("an array on {there} and a stream on {here}")));
+    if here.reaches(there) {
+        return Ok(());
     }
-    if here == Place::CPU { array.wait() } else { Ok(()) }
+    Err(Error::invalid(operation, format!("an array on {there} and a stream on {here}")))
 }
 
-/// Checks all arrays and waits for them before threads share the work, so that no thread has to wait.
+/// Checks that the stream's device can reach all arrays.
 fn reach_all(operation: &'static str, arrays: &[DeviceArray], stream: &Stream) -> Result<()> {
     arrays.iter().try_for_each(|array| reach(operation, array, stream))
-}
-
-/// The array in the form in which operations use it. On the host, extents that import could not read are read
-/// now, and memory shared with a device becomes plain host memory.
-fn admit<'a>(
-    operation: &'static str,
-    array: &'a DeviceArray,
-    stream: &Stream,
-) -> Result<Cow<'a, DeviceArray>> {
-    reach(operation, array, stream)?;
-    if stream.device().place() != Place::CPU {
-        return Ok(Cow::Borrowed(array));
-    }
-    let array = exchange::read_ends(array)?;
-    Ok(if array.place() == Place::CPU { array } else { Cow::Owned(array.on_host()) })
-}
-
-/// Applies [`admit`] to several arrays.
-fn admit_all<'a>(
-    operation: &'static str,
-    arrays: impl IntoIterator<Item = &'a DeviceArray>,
-    stream: &Stream,
-) -> Result<Vec<Cow<'a, DeviceArray>>> {
-    arrays.into_iter().map(|array| admit(operation, array, stream)).collect()
 }

@@ -7,7 +7,8 @@
 
 use arrow_schema::Schema;
 
-use crate::{DeviceArray, Error, Result, Stream, cpu, gpu};
+use super::engine;
+use crate::{DeviceArray, Error, Result, Stream};
 
 /// Checks that the columns have no nulls under fields that are not nullable. The error is returned at once if
 /// the count is known or the host can count; otherwise, on a GPU, the first caller that waits for the column
@@ -17,30 +18,28 @@ pub(super) fn held_to(
     mut columns: Vec<DeviceArray>,
     stream: &Stream,
 ) -> Result<Vec<DeviceArray>> {
-    let mut uncounted = vec![];
+    let (mut places, mut names) = (vec![], vec![]);
     for (i, (column, field)) in columns.iter().zip(schema.fields()).enumerate() {
-        let Some(bits) = column.validity().filter(|_| !field.is_nullable() && !column.is_empty()) else {
+        if field.is_nullable() || column.is_empty() || column.validity().is_none() {
             continue;
-        };
-        let nulls = match (column.known_null_count(), stream.as_gpu()) {
-            (Some(nulls), _) => nulls,
-            (None, None) => column.len() - cpu::nulls::count_valid(bits, column.len())?,
-            (None, Some(_)) => {
-                uncounted.push((i, field.name().clone()));
-                0
+        }
+        match column.known_null_count() {
+            Some(nulls) => refuse(nulls, field.name())?,
+            None => {
+                places.push(i);
+                names.push(field.name().clone());
             }
-        };
-        refuse(nulls, field.name())?;
+        }
     }
-    if uncounted.is_empty() {
+    if places.is_empty() {
         return Ok(columns);
     }
-    let (places, names): (Vec<usize>, Vec<String>) = uncounted.into_iter().unzip();
-    let of_those: Vec<&DeviceArray> = places.iter().map(|i| &columns[*i]).collect();
+    let uncounted = places.iter().map(|i| columns[*i].clone()).collect();
     let check = move |nulls: &[u64]| {
         nulls.iter().zip(&names).try_for_each(|(nulls, name)| refuse(*nulls as usize, name))
     };
-    for (i, checked) in places.into_iter().zip(gpu::with_null_counts_checked(&of_those, check, stream)?) {
+    let checked = engine(stream).check_null_counts(uncounted, Box::new(check), stream)?;
+    for (i, checked) in places.into_iter().zip(checked) {
         columns[i] = checked;
     }
     Ok(columns)

@@ -3,18 +3,17 @@
 use std::borrow::Cow;
 
 use arrow_schema::Schema;
-use bowstring_kernels::text::Test as TextTest;
 
 use super::cast::cast;
 use super::text::test_text;
-use super::{CastOptions, admit, computed, nulls};
+use super::{CastOptions, computed, engine, nulls, reach};
 use crate::array::Side;
-use crate::expr::plan::{Bytes, Id, Op, Plan, number_of};
+use crate::expr::plan::{Bytes, Id, Op, Plan, TextTest, number_of};
 use crate::{DeviceArray, DeviceBatch, Error, Result, Stream};
 
 /// The plan for a batch, and its columns. Steps that the program cannot run (casts, text tests) are executed
-/// first; each result becomes an extra column. Extra roots may follow the original ones; they are evaluated
-/// only to detect rows that fail.
+/// first; each result becomes an extra column. Extra outputs may follow the original ones; they are
+/// evaluated only to detect rows that fail.
 pub(super) async fn settled<'a>(
     operation: &'static str,
     plan: &'a Plan,
@@ -25,7 +24,8 @@ pub(super) async fn settled<'a>(
     check(operation, schema, batch)?;
     let mut columns = vec![];
     for column in batch.columns() {
-        columns.push(admit(operation, column, stream)?.into_owned());
+        reach(operation, column, stream)?;
+        columns.push(engine(stream).admit(column)?.into_owned());
     }
     let mut plan = Cow::Borrowed(plan);
     // For each node that has become a column of a type that plans do not support: the nodes that can fail its
@@ -39,7 +39,7 @@ pub(super) async fn settled<'a>(
             _ => {
                 // Failing rows are null for now. A later step finds the first one, and whether it counts.
                 let of = plan.only(&[node.inputs[0]]).quiet();
-                let made = computed::roots(&of, columns, batch.len(), stream)?.pop();
+                let made = computed::outputs(&of, columns, batch.len(), stream)?.pop();
                 made.ok_or_else(|| Error::invalid(operation, "no array"))
             }
         };
@@ -88,15 +88,15 @@ pub(super) async fn settled<'a>(
             failing[id] = fail;
         }
     }
-    // A root that no plan computes cannot report failures, so the failing nodes become additional roots.
-    let fail: Vec<Id> = plan.roots.iter().flat_map(|root| failing[*root].clone()).collect();
+    // An output that no plan computes cannot report failures, so the failing nodes become additional outputs.
+    let fail: Vec<Id> = plan.outputs.iter().flat_map(|output| failing[*output].clone()).collect();
     if !fail.is_empty() {
-        plan.to_mut().roots.extend(fail);
+        plan.to_mut().outputs.extend(fail);
     }
     // Drops nodes that only the extra columns needed, so that they are not computed again.
     let plan = match plan {
         Cow::Borrowed(plan) => Cow::Borrowed(plan),
-        Cow::Owned(plan) => Cow::Owned(plan.only(&plan.roots)),
+        Cow::Owned(plan) => Cow::Owned(plan.pruned()),
     };
     Ok((plan, columns))
 }

@@ -1,20 +1,8 @@
 //! The `take` operation: rows selected by index.
 
-use super::{Columns, admit, reach_all};
-use crate::cpu::indices::Indices;
-use crate::cpu::selection::PARALLEL;
-use crate::cpu::threads::among_threads;
-use crate::{DeviceArray, Pending, Result, Stream, cpu, gpu};
-
-/// The result for an index that is out of bounds: negative, or not less than the number of rows.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum OutOfBounds {
-    /// Returns [`IndexOutOfBounds`](crate::Error::IndexOutOfBounds) with the first such row.
-    #[default]
-    Error,
-    /// Makes the row null.
-    Null,
-}
+use super::{Columns, engine, reach, reach_all};
+pub use crate::engine::OutOfBounds;
+use crate::{DeviceArray, Pending, Result, Stream};
 
 /// The options of [`take`]. By default, an index out of bounds is an error.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -61,28 +49,13 @@ fn begin<C: Columns>(
     stream: &Stream,
 ) -> Result<Pending<C>> {
     let _current = stream.enter()?;
-    let null_out_of_bounds = options.out_of_bounds == OutOfBounds::Null;
+    let out_of_bounds = options.out_of_bounds;
     // An uncounted bitmap may contain nulls; counting them would wait for a device.
-    let may_be_null = indices.possible_nulls().is_some();
-    let frame = if may_be_null || null_out_of_bounds { values.nullable_frame() } else { values.frame() };
-    let (indices, rows) = (&*admit("take", indices, stream)?, values.rows());
+    let may_be_null = indices.possible_nulls().is_some() || out_of_bounds == OutOfBounds::Null;
+    let frame = if may_be_null { values.nullable_frame() } else { values.frame() };
+    reach("take", indices, stream)?;
     reach_all("take", values.arrays(), stream)?;
-    if stream.as_gpu().is_some() {
-        let columns: Vec<&DeviceArray> = values.arrays().iter().collect();
-        let outside = if null_out_of_bounds { gpu::Outside::Null } else { gpu::Outside::Refused };
-        let (taken, len) = (gpu::take(&columns, rows, indices, outside, stream)?, indices.len());
-        return Ok(taken.map(move |taken| C::framed(frame, taken, len)));
-    }
-    Ok(Pending::known(among_threads(indices.len() >= PARALLEL, |_| {
-        let pool = stream.device().host_pool();
-        let mut prepared = Indices::new(indices, pool)?;
-        if null_out_of_bounds {
-            prepared = prepared.null_out_of_bounds(rows, pool)?;
-        } else if values.arrays().is_empty() {
-            prepared.check(rows)?;
-        }
-        values.each(frame, indices.len(), |column| {
-            cpu::take::take(&*admit("take", column, stream)?, &prepared, pool)
-        })
-    })))
+    let len = indices.len();
+    let taken = engine(stream).take(values.arrays(), values.rows(), indices, out_of_bounds, stream)?;
+    Ok(taken.map(move |taken| C::framed(frame, taken, len)))
 }

@@ -10,8 +10,7 @@ use super::{CastOptions, cast, null_count};
 use crate::array::{DeviceArray, Place};
 use crate::device::Stream;
 use crate::exchange;
-use crate::ffi::DeviceType;
-use crate::ffi::dlpack::{DLDataType, ManagedTensor, Owned};
+use crate::ffi::dlpack::{ManagedTensor, Owned};
 use crate::{Error, Result};
 
 /// Exports an array on any device; otherwise like [`exchange::export_dlpack`]. Booleans are copied to bytes
@@ -37,13 +36,7 @@ pub fn export_tensor<T: ManagedTensor>(
 /// Imports a tensor on any device; otherwise like [`exchange::import_dlpack`]. Booleans are copied to bits on
 /// `stream`. Does not synchronise.
 pub fn import_tensor<T: ManagedTensor>(tensor: Owned<T>, stream: &Stream) -> Result<DeviceArray> {
-    // Other major versions give the fields a different meaning.
-    let known = tensor.managed().version().is_none_or(|version| version.major == 1);
-    let there = known.then(|| *tensor.managed().tensor());
-    let bits = there.is_some_and(|tensor| {
-        tensor.dtype.code == DLDataType::BOOL && tensor.device.device_type != DeviceType::Cpu as i32
-    });
-    if !bits {
+    if !exchange::has_booleans_on_a_device(&tensor) {
         return exchange::import_dlpack(tensor, stream);
     }
     let bytes = exchange::import_dlpack(tensor.booleans(false), stream)?;

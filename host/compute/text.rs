@@ -1,17 +1,17 @@
 //! Executes the text tests of expressions, on the CPU or a GPU.
 
 use arrow_schema::DataType;
-use bowstring_kernels::text::Test;
 
-use super::CastOptions;
-use super::cast::cast;
+use super::cast::{CastOptions, cast};
+use super::engine;
 use crate::array::{Parts, Side};
-use crate::{DeviceArray, Result, Stream, cpu, gpu};
+use crate::expr::plan::TextTest;
+use crate::{DeviceArray, Result, Stream};
 
 /// Computes the test for each row. If one side is a dictionary and the other is the same for all rows, the
 /// test runs on the dictionary's values, and each row gets the result of its key.
 pub(super) async fn test_text(
-    test: Test,
+    test: TextTest,
     left: Side<'_>,
     right: Side<'_>,
     rows: usize,
@@ -25,10 +25,7 @@ pub(super) async fn test_text(
         let tested = test_text(test, left, Side::Column(values), values.len(), stream);
         return by_key(column, Box::pin(tested).await?, stream).await;
     }
-    match stream.as_gpu() {
-        None => cpu::text::test(test, left, right, rows, stream.device().host_pool()),
-        Some(_) => gpu::text::test(test, left, right, rows, stream).await,
-    }
+    engine(stream).test_text(test, left, right, rows, stream).await
 }
 
 fn dictionary(side: Side<'_>) -> Option<(&DeviceArray, &DeviceArray)> {

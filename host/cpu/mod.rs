@@ -1,30 +1,40 @@
-//! L6: the operations on host memory.
+//! L7: the operations on host memory. [`engine`] offers them to [`compute`](crate::compute).
 
-pub(crate) mod bitmap;
-pub(crate) mod building;
-pub(crate) mod cast_bytes;
-pub(crate) mod concat_bytes;
+mod admitted;
+mod assembly;
+mod bitmap;
+mod building;
+mod cast;
+mod cast_bytes;
+mod concat;
+mod concat_bytes;
 mod count;
-pub(crate) mod filter;
+mod engine;
+mod filter;
 mod filter_bytes;
-pub(crate) mod indices;
+mod formats;
+mod indices;
 mod intrinsics;
-pub(crate) mod map;
+mod logical;
+mod map;
 mod map_narrow;
 mod map_rows;
-pub(crate) mod memory;
-pub(crate) mod nulls;
-pub(crate) mod program;
+mod memory;
+mod nulls;
+mod program;
 mod ranges;
 mod rows;
 mod run_ends;
-pub(crate) mod selection;
+pub(crate) mod scalar;
+mod selection;
 mod spans;
-pub(crate) mod take;
+mod take;
 mod take_bytes;
-pub(crate) mod text;
-pub(crate) mod threads;
+mod text;
+mod threads;
 mod vectorise;
-pub(crate) mod written;
+mod written;
 
+use admitted::admitted;
+pub(crate) use engine::Cpu;
 pub(crate) use vectorise::VectorLevel;

@@ -77,21 +77,21 @@ fn in_parts<'m, P: Send>(
     })
 }
 
-/// Selects the rows at which the root of a plan is true.
+/// Selects the rows at which the condition of a plan is true.
 pub(crate) fn select(
     plan: &Plan,
     columns: &[DeviceArray],
     rows: usize,
     pool: &HostPool,
 ) -> Result<Selection> {
-    let machine = Machine::new(plan, None, columns, pool)?;
-    let root = plan.roots[0];
+    let machine = Machine::new(plan, columns, pool)?;
+    let condition = plan.condition.ok_or_else(|| Error::invalid("filter_where", "no condition"))?;
     let mut words = pool.alloc(rows.div_ceil(64) * 8)?;
     let all = &mut memory::values_mut::<u64>(&mut words)[..rows.div_ceil(64)];
     in_parts(&machine, rows, all.chunks_mut(PART / 64).collect(), |scratch, i, words: &mut [u64]| {
         let first = i * PART;
         in_chunks(&machine, scratch, first, PART.min(rows - first), |scratch, at, count| {
-            let (truth, known) = scratch.truth(root);
+            let (truth, known) = scratch.truth(condition);
             let out = &mut words[at / 64..][..count.div_ceil(64)];
             for (k, out) in out.iter_mut().enumerate() {
                 *out = truth[k] & known.map_or(!0, |known| known[k]) & inside(count, k);
@@ -112,17 +112,17 @@ struct Output {
 /// A part's share of an output: values (or words of truths), and validity.
 type OutputPart<'a> = (&'a mut [u8], &'a mut [u64]);
 
-/// Evaluates the roots of a plan to arrays.
+/// Evaluates the outputs of a plan to arrays.
 pub(crate) fn evaluate(
     plan: &Plan,
     columns: &[DeviceArray],
     rows: usize,
     pool: &HostPool,
 ) -> Result<Vec<DeviceArray>> {
-    let machine = Machine::new(plan, None, columns, pool)?;
+    let machine = Machine::new(plan, columns, pool)?;
     let words = rows.div_ceil(64);
     let mut outputs = vec![];
-    for root in &plan.roots {
+    for root in &plan.outputs {
         let number = plan.number(*root);
         let is_truth = number == Number::Bit;
         let width = if is_truth { 1 } else { number.width() };
@@ -140,18 +140,18 @@ pub(crate) fn evaluate(
         let valid = memory::values_mut::<u64>(&mut output.valid)[..words].chunks_mut(PART / 64);
         by_part.iter_mut().zip(values.zip(valid)).for_each(|(part, both)| part.push(both));
     }
-    let nulls: Vec<AtomicUsize> = plan.roots.iter().map(|_| AtomicUsize::new(0)).collect();
+    let nulls: Vec<AtomicUsize> = plan.outputs.iter().map(|_| AtomicUsize::new(0)).collect();
     in_parts(&machine, rows, by_part, |scratch, i, mut outs| {
         let first = i * PART;
         in_chunks(&machine, scratch, first, PART.min(rows - first), |scratch, at, count| {
-            for ((root, nulls), (values, valid)) in plan.roots.iter().zip(&nulls).zip(&mut outs) {
+            for ((root, nulls), (values, valid)) in plan.outputs.iter().zip(&nulls).zip(&mut outs) {
                 let valid = &mut valid[at / 64..][..count.div_ceil(64)];
                 store(scratch, *root, at, count, values, valid);
                 nulls.fetch_add(count - super::intrinsics::count_ones(valid), Ordering::Relaxed);
             }
         })
     })?;
-    let finished = plan.roots.iter().zip(outputs).zip(nulls).map(|((root, output), nulls)| {
+    let finished = plan.outputs.iter().zip(outputs).zip(nulls).map(|((root, output), nulls)| {
         let mut parts = Parts::new(plan.nodes[*root].data_type.clone(), rows);
         let bytes = if output.is_truth { rows.div_ceil(8) } else { rows * output.width };
         parts.buffers = vec![output.values.freeze(bytes)];
@@ -192,15 +192,14 @@ fn store(scratch: &Scratch<'_>, root: usize, at: usize, count: usize, values: &m
 /// As `gpu::program::aggregate`: yields the partial aggregates of the same parts of the rows.
 pub(crate) fn aggregate(
     plan: &Plan,
-    conditional: bool,
     kinds: &[Fold],
     columns: &[DeviceArray],
     rows: usize,
     pool: &HostPool,
 ) -> Result<Vec<u64>> {
     if rows > 1 && plan.is_constant() {
-        let one = aggregate(plan, conditional, kinds, columns, 1, pool)?;
-        let numbers = plan.roots[usize::from(conditional)..].iter().map(|root| plan.number(*root));
+        let one = aggregate(plan, kinds, columns, 1, pool)?;
+        let numbers = plan.outputs.iter().map(|root| plan.number(*root));
         let words = one.chunks(PART_WORDS as usize).zip(kinds.iter().zip(numbers));
         let all = words.map(|(words, (kind, number))| sums::repeated(words, *kind, number, rows as u64));
         if let Some(all) = all.collect::<Option<Vec<_>>>() {
@@ -216,8 +215,8 @@ pub(crate) fn aggregate(
     if kinds.is_empty() {
         return Ok(words);
     }
-    let (condition, values) = plan.roots.split_at(usize::from(conditional));
-    let machine = Machine::new(plan, condition.first().copied(), columns, pool)?;
+    let values = &plan.outputs;
+    let machine = Machine::new(plan, columns, pool)?;
     // Several parts together, so that a thread has enough work.
     let together = PART.div_ceil(each);
     let taken = words.chunks_mut(kinds.len() * PART_WORDS as usize * together).collect();
@@ -229,7 +228,7 @@ pub(crate) fn aggregate(
             in_chunks(&machine, scratch, first, end - first, |scratch, _, count| {
                 for ((sum, kind), root) in sums.iter_mut().zip(kinds).zip(values) {
                     let mut there = [0; CHUNK / 64];
-                    let values = scratch.counted(*root, condition.first().copied(), count, &mut there);
+                    let values = scratch.counted(*root, plan.condition, count, &mut there);
                     sum.add(*kind, plan.number(*root), values);
                 }
             })?;

@@ -11,6 +11,7 @@ use super::arrow::{count_nulls, to_arrow_data};
 use super::import::served;
 use crate::array::{Buffer, DeviceArray, Owner, Parts, Place, Ready, Slot, fits};
 use crate::device::{Event, Reader, Stream, let_go};
+use crate::ffi::DeviceType;
 use crate::ffi::dlpack::{
     DLDataType, DLDevice, DLManagedTensorVersioned, DLPackVersion, DLTensor, ManagedTensor, Owned,
 };
@@ -37,6 +38,16 @@ const NUMBERS: [(u8, u8, DataType); 11] = [
 
 fn unsupported(what: String, place: Place) -> Error {
     Error::Unsupported { operation: "DLPack", data_type: what, device: place.device_type }
+}
+
+/// Whether a tensor on a device has bytes that are booleans.
+pub(crate) fn has_booleans_on_a_device<T: ManagedTensor>(tensor: &Owned<T>) -> bool {
+    // Other major versions give the fields a different meaning.
+    let known = tensor.managed().version().is_none_or(|version| version.major == 1);
+    let described = known.then(|| *tensor.managed().tensor());
+    described.is_some_and(|tensor| {
+        tensor.dtype.code == DLDataType::BOOL && tensor.device.device_type != DeviceType::Cpu as i32
+    })
 }
 
 /// Imports a tensor that is ready for work on `stream`. Copies nothing, except that booleans, which are bytes

@@ -19,6 +19,7 @@ pub use arrow::{batch_from_arrow, batch_to_arrow, from_arrow, from_arrow_data, t
 pub use async_streams::{
     AsyncBatchReader, AsyncExport, export_async_batches, export_async_iterator, import_async_batches,
 };
+pub(crate) use dlpack::has_booleans_on_a_device;
 pub use dlpack::{export_dlpack, import_dlpack};
 pub use export::{export_array, export_batch, export_host_array, export_host_batch};
 pub(crate) use extents::read as read_ends;

@@ -41,6 +41,12 @@ impl Aggregation {
     }
 }
 
+impl From<&Aggregation> for Aggregation {
+    fn from(aggregation: &Aggregation) -> Aggregation {
+        aggregation.clone()
+    }
+}
+
 impl fmt::Display for Aggregation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.name)

@@ -13,26 +13,28 @@ use super::text::tested_as;
 use super::{Arithmetic, Comparison, Expr, Literal, Node, Options, Overflow, Test, decimal};
 use crate::{Error, Result};
 
-/// Binds expressions to a schema.
-pub(crate) fn bind(exprs: &[Expr], schema: &Schema, options: &Options) -> Result<Plan> {
+/// Binds a condition and outputs to a schema.
+pub(crate) fn bind(
+    condition: Option<&Expr>,
+    outputs: &[Expr],
+    schema: &Schema,
+    options: &Options,
+) -> Result<Plan> {
     let mut binder = Binder { schema, options, plan: Plan::default(), alike: HashMap::new(), path: vec![] };
-    exprs.iter().try_for_each(Expr::check)?;
-    Extent::check_together(exprs.iter().map(|expr| expr.1))?;
-    for expr in exprs {
-        let root = binder.any(expr)?;
-        binder.plan.roots.push(root.id);
+    let all = || condition.into_iter().chain(outputs);
+    all().try_for_each(Expr::check)?;
+    Extent::check_together(all().map(|expr| expr.1))?;
+    if let Some(condition) = condition {
+        let bound = binder.any(condition)?;
+        if bound.data_type != DataType::Boolean {
+            return Err(binder.wrong(condition, format!("{}, not Boolean", bound.data_type)));
+        }
+        binder.plan.condition = Some(bound.id);
     }
+    let outputs = outputs.iter().map(|expr| binder.any(expr).map(|output| output.id));
+    binder.plan.outputs = outputs.collect::<Result<_>>()?;
     // Operands of folded constants are not needed, and may have types that the machine does not support.
-    Ok(binder.plan.only(&binder.plan.roots))
-}
-
-/// The name of a result column.
-pub(crate) fn name(expr: &Expr, schema: &Schema) -> String {
-    match &*expr.0 {
-        Node::Alias(_, name) => name.clone(),
-        Node::Indexed(index) if *index < schema.fields().len() => schema.field(*index).name().clone(),
-        _ => expr.to_string(),
-    }
+    Ok(binder.plan.pruned())
 }
 
 impl Binder<'_> {

@@ -268,6 +268,12 @@ impl From<Node> for Expr {
     }
 }
 
+impl From<&Expr> for Expr {
+    fn from(expr: &Expr) -> Expr {
+        expr.clone()
+    }
+}
+
 impl<L: Into<Literal>> From<L> for Expr {
     fn from(value: L) -> Expr {
         lit(value)

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use arrow_schema::{DataType, IntervalUnit};
 use bowstring_kernels::function::Number;
-use bowstring_kernels::text::Test as TextTest;
+pub(crate) use bowstring_kernels::text::Test as TextTest;
 
 use super::{Arithmetic, Expr};
 use crate::Failure;
@@ -18,8 +18,10 @@ pub(crate) type Id = usize;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Plan {
     pub nodes: Vec<Bound>,
+    /// The rows at which this node is not true are left out, and cannot fail.
+    pub condition: Option<Id>,
     /// The nodes that are the results of the expressions.
-    pub roots: Vec<Id>,
+    pub outputs: Vec<Id>,
 }
 
 /// A node: an operation and its inputs.
@@ -129,12 +131,22 @@ impl Plan {
         self.nodes.len() - 1
     }
 
-    /// The plan for only these roots and the nodes that they depend on.
-    pub fn only(&self, roots: &[Id]) -> Plan {
+    /// The plan for only these outputs and the nodes that they depend on, without a condition.
+    pub fn only(&self, outputs: &[Id]) -> Plan {
+        self.part(None, outputs)
+    }
+
+    /// The plan without the nodes that its condition and its outputs do not depend on.
+    pub fn pruned(&self) -> Plan {
+        self.part(self.condition, &self.outputs)
+    }
+
+    /// The plan for only this condition and these outputs.
+    pub fn part(&self, condition: Option<Id>, outputs: &[Id]) -> Plan {
         let mut plan = Plan::default();
         let mut place = vec![None; self.nodes.len()];
         let mut needed = vec![false; self.nodes.len()];
-        roots.iter().for_each(|root| needed[*root] = true);
+        condition.iter().chain(outputs).for_each(|id| needed[*id] = true);
         for (id, node) in self.nodes.iter().enumerate().rev() {
             if needed[id] {
                 node.inputs.iter().for_each(|input| needed[*input] = true);
@@ -146,8 +158,22 @@ impl Plan {
             plan.nodes.push(node);
             place[id] = Some(plan.nodes.len() - 1);
         }
-        plan.roots = roots.iter().map(|root| place[*root].expect("roots are needed")).collect();
+        plan.condition = condition.and_then(|id| place[id]);
+        plan.outputs = outputs.iter().map(|id| place[*id].expect("outputs are needed")).collect();
         plan
+    }
+
+    /// Numbers the columns that the plan reads from 0 on. Returns their old numbers, in the new order.
+    pub fn renumber_columns(&mut self) -> Vec<usize> {
+        let mut read: Vec<usize> = self.nodes.iter().filter_map(Bound::column).collect();
+        read.sort_unstable();
+        read.dedup();
+        for node in &mut self.nodes {
+            if let Op::Column(index) | Op::Checked(index) = &mut node.op {
+                *index = read.partition_point(|old| old < index);
+            }
+        }
+        read
     }
 
     /// Replaces a node by a column that has its values. The nodes that computed it remain.
@@ -185,7 +211,7 @@ impl Plan {
                 _ => {}
             }
         }
-        self.only(&self.roots)
+        self.pruned()
     }
 
     /// Whether a row can fail at any node.
@@ -289,7 +315,9 @@ impl fmt::Display for Plan {
             let inputs: Vec<String> = node.inputs.iter().map(|input| format!("%{input}")).collect();
             writeln!(f, "%{id} = {:?}({}): {}", node.op, inputs.join(", "), node.data_type)?;
         }
-        let roots: Vec<String> = self.roots.iter().map(|root| format!("%{root}")).collect();
-        write!(f, "return {}", roots.join(", "))
+        let outputs: Vec<String> = self.outputs.iter().map(|id| format!("%{id}")).collect();
+        let condition = self.condition.map(|id| format!("where %{id}"));
+        let outputs = (!outputs.is_empty()).then(|| format!("return {}", outputs.join(", ")));
+        f.write_str(&condition.into_iter().chain(outputs).collect::<Vec<_>>().join("\n"))
     }
 }

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use arrow_schema::Schema;
+
 use super::{Arithmetic, Comparison, DatePart, Expr, Matches, Node, Test};
 
 impl fmt::Display for Expr {
@@ -117,4 +119,13 @@ words! {
     }
     Arithmetic { Add "+" Sub "-" Mul "*" Div "/" Rem "%" }
     DatePart { Year "year" Month "month" Day "day" Hour "hour" Minute "minute" Second "second" }
+}
+
+/// The name of a result column.
+pub(crate) fn name(expr: &Expr, schema: &Schema) -> String {
+    match &*expr.0 {
+        Node::Alias(_, name) => name.clone(),
+        Node::Indexed(index) if *index < schema.fields().len() => schema.field(*index).name().clone(),
+        _ => expr.to_string(),
+    }
 }

@@ -14,17 +14,11 @@ use super::structure::Marked;
 use super::structure::runs::KeptRuns;
 use super::take::finished;
 use crate::array::{Bitmap, Buffer, DeviceArray, Slot};
+use crate::engine::Filtered;
 use crate::pass::{
     Counter, Granted, Looks, Pass, Pending, Region, Request, Requests, Seen, Table, Words, bits,
 };
 use crate::{Result, Stream};
-
-/// The kept rows of some columns.
-pub(crate) struct Filtered {
-    pub columns: Vec<DeviceArray>,
-    /// The length of each column.
-    pub rows: usize,
-}
 
 /// Filters arrays as long as the mask. Reads the counts once; nested types may read more, see
 /// [`Child`](super::ranges::Child).

@@ -4,7 +4,7 @@
 
 use arrow_schema::DataType;
 use bowstring_kernels::function::Number;
-use bowstring_kernels::functions::{Function, FunctionCall, Launcher};
+use bowstring_kernels::functions::{FunctionCall, Launcher};
 use bowstring_kernels::map::MapTask;
 use bowstring_kernels::memory::Out;
 use bowstring_kernels::target::{Args, Entry};
@@ -20,21 +20,6 @@ pub(crate) struct Column<'a> {
     pub to: &'a DataType,
     /// `None` if every value becomes zero.
     pub call: Option<FunctionCall>,
-}
-
-/// Returns the function that replaces nulls by its first words, for values of so many bytes; `None` for other
-/// widths. Its kernels know widths and not signs.
-pub(crate) fn fill_null(width: usize) -> Option<FunctionCall> {
-    let number = match width {
-        1 => Number::I8,
-        2 => Number::I16,
-        4 => Number::I32,
-        8 => Number::I64,
-        16 => Number::I128,
-        32 => Number::I256,
-        _ => return None,
-    };
-    FunctionCall::plain(Function::FillNull, number, number)
 }
 
 /// A column, and the memory requested for it.

@@ -1,4 +1,5 @@
-//! L6: the operations on a GPU, in the vocabulary of [`Pass`](crate::pass::Pass).
+//! L7: the operations on a GPU, in the vocabulary of [`Pass`](crate::pass::Pass). [`engine`] offers them to
+//! [`compute`](crate::compute).
 //!
 //! Operations that only move data dispatch on the layout table: bits, fixed widths, offsets, children.
 //! Columns of equal width share one launch, described by a table in device memory. Numbers that the host must
@@ -9,32 +10,31 @@
 //! [`Requests`](crate::pass::Requests)). The launches follow once the requests are granted.
 
 mod bitmap;
-pub(crate) mod cast;
+mod cast;
 mod concat;
 mod draft;
+mod engine;
 mod filter;
 mod filter_values;
 mod indices;
-pub(crate) mod map;
+mod map;
 mod mask;
 mod nulls;
 mod parts;
-pub(crate) mod program;
+mod program;
 mod ranges;
 mod ranges_copy;
 mod rows;
 mod scan;
 mod selection;
-pub(crate) mod structure;
+mod structure;
 mod take;
 mod take_tables;
-pub(crate) mod text;
-pub(crate) mod written;
+mod text;
+mod written;
 
-pub(crate) use concat::concat;
-pub(crate) use filter::filter;
-pub(crate) use indices::Outside;
-pub(crate) use mask::Source;
-pub(crate) use nulls::{filled, is_null, null_counts, numbers, with_null_counts_checked};
-pub(crate) use selection::Selection;
-pub(crate) use take::{take, take_one};
+pub(crate) use engine::Gpu;
+use filter::filter;
+use indices::Outside;
+use mask::Source;
+use take::take_one;

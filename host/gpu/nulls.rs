@@ -58,16 +58,16 @@ fn unset(pass: &mut Pass, bitmaps: &[(BitPointer, usize)]) -> Result<Granted> {
 /// Returns the arrays with a check of their null counts, each by its bitmap. An error of `check` surfaces at
 /// the first wait for any of them. Does not synchronise.
 pub(crate) fn with_null_counts_checked(
-    arrays: &[&DeviceArray],
+    arrays: &[DeviceArray],
     check: impl FnOnce(&[u64]) -> Result<()> + Send + 'static,
     stream: &Stream,
 ) -> Result<Vec<DeviceArray>> {
-    let bitmaps = arrays.iter().filter_map(|array| Some((*array, array.validity()?)));
+    let bitmaps = arrays.iter().filter_map(|array| Some((array, array.validity()?)));
     let mut pass = Pass::begin("cast", stream)?;
     let bitmaps = entered(&mut pass, &bitmaps.collect::<Vec<_>>())?;
     let counted = unset(&mut pass, &bitmaps)?;
     pass.report(counted.counters(), check)?;
-    let checked = arrays.iter().map(|array| part_of(&pass, (*array).clone())).collect::<Result<_>>()?;
+    let checked = arrays.iter().map(|array| part_of(&pass, array.clone())).collect::<Result<_>>()?;
     pass.finish()?;
     Ok(checked)
 }

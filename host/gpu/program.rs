@@ -29,6 +29,7 @@ use crate::expr::plan::{Op, Plan};
 use crate::pass::{
     Counter, Granted, Looks, Pass, Pending, Region, Request, Requests, Table, bits, is_aligned, validity,
 };
+use crate::rules::fill_null;
 use crate::{Error, Result, Stream};
 use failures::Failures;
 use lower::{Code, End, lower};
@@ -58,7 +59,7 @@ impl Loaded {
     ) -> Result<Loaded> {
         let host = stream.device().host_pool();
         let of_plan = host.reserve(plan.bytes())?;
-        let mut plan = plan.only(&plan.roots);
+        let mut plan = plan.pruned();
         let mut used: Vec<DeviceArray> = vec![];
         for node in &mut plan.nodes {
             if let Op::Column(index) | Op::Checked(index) = &mut node.op {
@@ -68,14 +69,10 @@ impl Loaded {
         }
         loop {
             // Instructions name a column by sixteen bits.
-            if used.len().max(plan.roots.len()) > usize::from(u16::MAX) {
+            if used.len().max(plan.outputs.len()) > usize::from(u16::MAX) {
                 return Err(Error::invalid("expression", format!("{} columns at once", used.len())));
             }
             let mut ends = ends(&plan);
-            let condition = match ends.first() {
-                Some(End::Where(root)) => Some(*root),
-                _ => None,
-            };
             let part = match repeated(&plan) {
                 Some(part) => part,
                 None => {
@@ -99,12 +96,11 @@ impl Loaded {
             };
             // Rows that the condition excludes must not fail in this part either, unless it comes before the
             // condition, which may use it.
-            let left = condition.filter(|condition| part > *condition && plan.only(&[part]).can_fail());
-            let of_part = plan.only(&left.into_iter().chain([part]).collect::<Vec<_>>());
-            used.extend(evaluate_where(&of_part, left.is_some(), &used, rows, stream)?);
+            let left = plan.condition.filter(|condition| part > *condition && plan.only(&[part]).can_fail());
+            used.extend(evaluate(&plan.part(left, &[part]), &used, rows, stream)?);
             plan.becomes_column(part, used.len() - 1);
             // Drops the nodes that only this part used; columns keep their numbers.
-            plan = plan.only(&plan.roots);
+            plan = plan.pruned();
         }
     }
 
@@ -113,9 +109,9 @@ impl Loaded {
         self.plan.can_fail()
     }
 
-    /// Builds the program of a selection: the plan has a single root, a truth.
+    /// Builds the program of a selection: the plan has a condition and no outputs.
     pub fn selection(plan: &Plan, columns: &[DeviceArray], rows: usize, stream: &Stream) -> Result<Loaded> {
-        Loaded::new(plan, columns, rows, |plan| vec![End::Keep(plan.roots[0])], stream)
+        Loaded::new(plan, columns, rows, |plan| plan.condition.into_iter().map(End::Keep).collect(), stream)
     }
 
     /// Makes the columns readable in a pass.
@@ -241,7 +237,7 @@ fn aligned(array: &DeviceArray, stream: &Stream) -> Result<DeviceArray> {
         return Ok(array.clone());
     }
     // This launch serves to move the values. It also puts zeros under nulls, which changes nothing.
-    let call = map::fill_null(number.width());
+    let call = fill_null(number.width());
     let column = map::Column { values: array, to: array.data_type(), call };
     let moved = map("expression", &[column], true, stream)?.pop();
     let moved = moved.ok_or_else(|| Error::invalid("expression", "no array"))?;
@@ -250,28 +246,16 @@ fn aligned(array: &DeviceArray, stream: &Stream) -> Result<DeviceArray> {
     DeviceArray::try_new(parts)
 }
 
-/// Evaluates the roots of a plan to arrays.
+/// Evaluates the outputs of a plan to arrays. Rows at which its condition is not true do not fail.
 pub(crate) fn evaluate(
     plan: &Plan,
     columns: &[DeviceArray],
     rows: usize,
     stream: &Stream,
 ) -> Result<Vec<DeviceArray>> {
-    evaluate_where(plan, false, columns, rows, stream)
-}
-
-/// As [`evaluate`]. If `conditional`, the first root is a condition and yields no array, and rows at which it
-/// is not true do not fail.
-fn evaluate_where(
-    plan: &Plan,
-    conditional: bool,
-    columns: &[DeviceArray],
-    rows: usize,
-    stream: &Stream,
-) -> Result<Vec<DeviceArray>> {
     if rows == 0 {
         let mut pass = Pass::begin("expression", stream)?;
-        let none = plan.roots[usize::from(conditional)..].iter().map(|root| {
+        let none = plan.outputs.iter().map(|root| {
             let mut parts = pass.parts(plan.nodes[*root].data_type.clone(), 0);
             parts.buffers = vec![pass.rows(0, 1)?.buffer()];
             DeviceArray::try_new(parts)
@@ -281,14 +265,13 @@ fn evaluate_where(
         return Ok(none);
     }
     let store = |plan: &Plan| {
-        let (condition, values) = plan.roots.split_at(usize::from(conditional));
-        let condition = condition.iter().map(|root| End::Where(*root));
-        let values = values.iter().enumerate();
+        let condition = plan.condition.into_iter().map(End::Where);
+        let values = plan.outputs.iter().enumerate();
         condition.chain(values.map(|(slot, root)| End::Store(*root, slot as u16))).collect()
     };
     let loaded = Loaded::new(plan, columns, rows, store, stream)?;
     let plan = &loaded.plan;
-    let roots = &plan.roots[usize::from(conditional)..];
+    let roots = &plan.outputs;
     let mut pass = Pass::begin("expression", stream)?;
     loaded.enter(&mut pass)?;
     let mut requests = Requests::default();
@@ -357,22 +340,19 @@ fn plain_extreme(words: &mut [u64], kind: Fold, number: Number, wide: bool) {
     }
 }
 
-/// Aggregates the roots of a plan. Yields the partial aggregates of each part of the rows, part by part:
-/// [`PART_WORDS`] words for each aggregate. If `conditional`, the first root is a condition, and only rows at
-/// which it is true are aggregated.
+/// Aggregates the outputs of a plan over the rows at which its condition is true. Yields the partial
+/// aggregates of each part of the rows, part by part: [`PART_WORDS`] words for each aggregate.
 pub(crate) fn aggregate(
     plan: &Plan,
-    conditional: bool,
     kinds: &[Fold],
     columns: &[DeviceArray],
     rows: usize,
     stream: &Stream,
 ) -> Result<Pending<Vec<u64>>> {
-    assert!(kinds.len() <= AGGREGATES && plan.roots.len() == kinds.len() + usize::from(conditional));
+    assert!(kinds.len() <= AGGREGATES && plan.outputs.len() == kinds.len());
     let ends = |plan: &Plan| {
-        let (condition, values) = plan.roots.split_at(usize::from(conditional));
-        let condition = condition.iter().map(|root| End::Where(*root));
-        let values = values.iter().zip(kinds).enumerate();
+        let condition = plan.condition.into_iter().map(End::Where);
+        let values = plan.outputs.iter().zip(kinds).enumerate();
         condition.chain(values.map(|(i, (root, kind))| End::Aggregate(*kind, *root, i as u16))).collect()
     };
     let loaded = Loaded::new(plan, columns, rows, ends, stream)?;
@@ -384,8 +364,7 @@ pub(crate) fn aggregate(
     let chosen = (!loaded.code.terms.is_empty()).then(|| requests.scratch(rows.div_ceil(32) * 4));
     let granted = requests.grant(&mut pass, 0)?;
     let left = pass.output(words * 8)?;
-    let numbers: Vec<Number> =
-        loaded.plan.roots[usize::from(conditional)..].iter().map(|root| loaded.plan.number(*root)).collect();
+    let numbers: Vec<Number> = loaded.plan.outputs.iter().map(|output| loaded.plan.number(*output)).collect();
     let mut program = loaded.arguments(&mut pass, &granted, failed)?;
     let table: Table<OutputRow> =
         [OutputRow { values: left.out::<u64>().described(), valid: [0; 2] }].into_iter().collect();

@@ -1,7 +1,7 @@
 //! The operations that take expressions: `evaluate`, `aggregate`, and `filter` by an expression.
 
 use arrow_schema::Schema;
-use bowstring::compute::{Aggregates, Predicate, Projection};
+use bowstring::compute::{BoundQuery, Query};
 use bowstring::expr::{Aggregation as InnerAggregation, Expr as Inner, FloatOrder, Options, Overflow};
 use pyo3::PyClass;
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -88,7 +88,7 @@ pub fn aggregates(
     predicate: Option<&Bound<'_, PyAny>>,
     schema: &Schema,
     options: &Options,
-) -> PyResult<Aggregates> {
+) -> PyResult<BoundQuery> {
     let inner = |one: &Bound<'_, Aggregation>| one.get().0.clone();
     let aggregations = all_of(aggregations, "aggregations", inner, InnerAggregation::alias)?;
     let predicate = predicate.map(|predicate| match predicate.cast::<Expr>() {
@@ -96,14 +96,15 @@ pub fn aggregates(
         Err(_) => Err(misfit(predicate, "where", Expr::NAME)),
     });
     let predicate = predicate.transpose()?;
-    ours(|| Aggregates::bind(&aggregations, predicate, schema, options))
+    let query = predicate.into_iter().fold(Query::new(), Query::filter).aggregate(&aggregations);
+    ours(|| query.bind(schema, options))
 }
 
 /// Binds expressions to a schema.
-pub fn projection(exprs: &Bound<'_, PyAny>, schema: &Schema, options: &Options) -> PyResult<Projection> {
+pub fn projection(exprs: &Bound<'_, PyAny>, schema: &Schema, options: &Options) -> PyResult<BoundQuery> {
     let inner = |expr: &Bound<'_, Expr>| expr.get().0.clone();
     let exprs: Vec<Inner> = all_of(exprs, "exprs", inner, Inner::alias)?;
-    ours(|| Projection::bind(&exprs, schema, options))
+    ours(|| Query::new().select(&exprs).bind(schema, options))
 }
 
 /// Keeps the rows of a batch where an expression is true.
@@ -116,8 +117,8 @@ pub fn filter_where(
     let on = stream_for(batch.place(), stream)?;
     let (py, predicate) = (predicate.py(), &predicate.get().0);
     let kept = detached(py, || {
-        let bound = Predicate::bind(predicate, batch.0.schema(), options)?;
-        bound.filter(&batch.0, &on).wait()
+        let bound = Query::new().filter(predicate).bind(batch.0.schema(), options)?;
+        bound.run(&batch.0, &on).wait()
     });
     kept.map(RecordBatch::new)
 }
@@ -149,7 +150,7 @@ pub fn evaluate(
     let batch = foreign::as_batch(batch, "batch")?;
     let on = stream_for(batch.place(), stream)?;
     let bound = projection(exprs, batch.0.schema(), &options)?;
-    detached(py, || bound.evaluate(&batch.0, &on).wait()).map(RecordBatch::new)
+    detached(py, || bound.run(&batch.0, &on).wait()).map(RecordBatch::new)
 }
 
 /// Return a batch of one row with the result of each aggregation.
@@ -175,5 +176,5 @@ pub fn aggregate(
     let batch = foreign::as_batch(batch, "batch")?;
     let on = stream_for(batch.place(), stream)?;
     let bound = aggregates(aggregations, r#where, batch.0.schema(), &options)?;
-    detached(py, || bound.aggregate(&batch.0, &on).wait()).map(RecordBatch::new)
+    detached(py, || bound.run(&batch.0, &on).wait()).map(RecordBatch::new)
 }

@@ -7,11 +7,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use arrow_array::{Array as _, ArrayRef, BooleanArray, Int32Array, RecordBatch, StringArray};
 use arrow_schema::{DataType, Field, Schema};
 use bowstring::array::Batches;
-use bowstring::compute::batches::{
-    AHEAD, cast_batches, column, evaluate_batches, filter_batches, filter_batches_where, in_step,
-    take_batches,
-};
-use bowstring::compute::{CastOptions, OutOfBounds, Predicate, Projection, TakeOptions};
+use bowstring::compute::batches::{cast_batches, column, filter_batches, in_step, take_batches};
+use bowstring::compute::{CastOptions, OutOfBounds, Query, TakeOptions};
 use bowstring::exchange::{batch_from_arrow, batch_to_arrow, export_batches, from_arrow};
 use bowstring::expr::{Options, col};
 use bowstring::{DeviceArray, DeviceBatch, Error, Result, Stream};
@@ -94,11 +91,11 @@ fn expressions_are_bound_once_for_all_batches() {
         let (stream, batches) = (&target.stream, batches());
         let schema = rows(0..0).schema();
         let (few, twice) = (col("number").gt(70) & col("keep"), (col("number") * 2).alias("twice"));
-        let few = Predicate::bind(&few, &schema, &Options::default()).unwrap();
-        let twice = Projection::bind(&[twice, col("text")], &schema, &Options::default()).unwrap();
+        let few = Query::new().filter(&few).bind(&schema, &Options::default()).unwrap();
+        let twice = Query::new().select(&[twice, col("text")]).bind(&schema, &Options::default()).unwrap();
         let to = twice.schema();
-        let kept = filter_batches_where(there(stream, &batches), few, stream);
-        let made = evaluate_batches(kept, twice, stream);
+        let kept = few.run_batches(there(stream, &batches), stream);
+        let made = twice.run_batches(kept, stream);
         assert_eq!(made.schema(), &to);
         let made: Vec<_> = made.map(|batch| here(stream, batch)).collect();
         assert_eq!(made.len(), batches.len());
@@ -174,7 +171,7 @@ fn nothing_is_read_before_it_is_asked_for() {
         let mut exported = export_batches(filtered);
         let mut reader = read_batches(&mut exported, stream.device()).unwrap();
         assert_eq!(asked.load(Ordering::SeqCst), 0);
-        let ahead = if stream.native_handle().is_some() { AHEAD } else { 0 };
+        let ahead = if stream.native_handle().is_some() { 2 } else { 0 };
         for n in 1..4 {
             assert_eq!(here(&stream, reader.next().unwrap()).num_rows(), 33);
             assert_eq!(asked.load(Ordering::SeqCst), n + ahead, "{target:?}");

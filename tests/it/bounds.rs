@@ -10,7 +10,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::*;
 use arrow_array::*;
 use arrow_schema::{DataType, Field};
-use bowstring::compute::{CastOptions, Predicate, Projection, aggregate, cast, filter_where};
+use bowstring::compute::{CastOptions, Query, aggregate, cast, filter_where};
 use bowstring::expr::*;
 use bowstring::{Device, Error, interruptible};
 
@@ -108,8 +108,9 @@ fn lists_of_any_length_are_one_node() {
         let rows = batch(&target, &columns);
         for list in &lists {
             let is_in = |expr: Expr, literals: Vec<Literal>, options: Options| {
-                let bound =
-                    Projection::bind(&[expr.clone().in_list(literals.clone())], rows.schema(), &options);
+                let bound = Query::new()
+                    .select(&[expr.clone().in_list(literals.clone())])
+                    .bind(rows.schema(), &options);
                 let nodes = bound.unwrap().explain().lines().count();
                 assert!(nodes < 25, "{nodes} nodes");
                 let made = of(&target, &rows, expr.in_list(literals), &options).unwrap();
@@ -197,19 +198,21 @@ fn parts_that_are_used_again_are_computed_once() {
 #[test]
 fn what_an_expression_takes_is_counted_before() {
     let schema = arrow_schema::Schema::new(vec![Field::new("s", DataType::Utf8, true)]);
-    let refused =
-        |expr: &Expr| match Projection::bind(std::slice::from_ref(expr), &schema, &Options::default()) {
-            Err(Error::Invalid { problem, .. }) => problem,
-            other => panic!("{other:?}"),
-        };
+    let refused = |expr: &Expr| match Query::new()
+        .select(std::slice::from_ref(expr))
+        .bind(&schema, &Options::default())
+    {
+        Err(Error::Invalid { problem, .. }) => problem,
+        other => panic!("{other:?}"),
+    };
     let long = lit("x".repeat(1 << 20));
     let some = |doubled: usize| (0..doubled).fold(col("s").eq(long.clone()), |all, _| all.clone() | all);
     assert_eq!(refused(&some(8)), "more than 256 MiB of values");
-    assert!(Projection::bind(&[some(3)], &schema, &Options::default()).is_ok());
+    assert!(Query::new().select(&[some(3)]).bind(&schema, &Options::default()).is_ok());
     // Expressions that are bound together share one limit.
     let many = vec![some(7); 3];
-    assert!(Projection::bind(&many[..1], &schema, &Options::default()).is_ok());
-    let together = Projection::bind(&many, &schema, &Options::default());
+    assert!(Query::new().select(&many[..1]).bind(&schema, &Options::default()).is_ok());
+    let together = Query::new().select(&many).bind(&schema, &Options::default());
     assert!(together.unwrap_err().to_string().contains("more than 256 MiB of values"));
     // Errors quote only the start of a long value.
     let problem = refused(&long.clone().eq(5));
@@ -301,12 +304,13 @@ fn plans_and_scratch_count_against_the_limit() {
     // An expression's text is not built until a row fails.
     let mut expr = col("s").eq("x".repeat(1 << 20));
     (0..40).for_each(|_| expr = !expr.clone());
-    let predicate = || Predicate::bind(&expr, rows.schema(), &Options::default()).unwrap();
+    let predicate = || Query::new().filter(&expr).bind(rows.schema(), &Options::default()).unwrap();
     let peak = allocations::peak(|| drop(predicate()));
     assert!(peak < 8 << 20, "{peak} bytes");
     let list = list();
-    let peak =
-        allocations::peak(|| drop(Predicate::bind(&list, rows.schema(), &Options::default()).unwrap()));
+    let peak = allocations::peak(|| {
+        drop(Query::new().filter(&list).bind(rows.schema(), &Options::default()).unwrap())
+    });
     assert!(peak < 16 << 20, "{peak} bytes");
 }
 
@@ -323,7 +327,7 @@ fn dictionaries_of_nulls_and_lists_are_refused_when_bound() {
         let others =
             [d().between(d(), d()), if_else(true, d(), d()), d().coalesce(d()), d().abs(), d() % d()];
         for expr in values.into_iter().chain(others) {
-            let bound = Projection::bind(std::slice::from_ref(&expr), &schema, &Options::default());
+            let bound = Query::new().select(std::slice::from_ref(&expr)).bind(&schema, &Options::default());
             assert!(matches!(bound, Err(Error::Invalid { .. })), "{expr} of {of}");
         }
     }

@@ -11,7 +11,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::*;
 use arrow_array::*;
 use arrow_schema::{DataType, Field, Schema, TimeUnit};
-use bowstring::compute::{Projection, aggregate, evaluate, filter_where};
+use bowstring::compute::{Query, aggregate, evaluate, filter_where};
 use bowstring::expr::*;
 use bowstring::{DeviceBatch, Error};
 
@@ -79,7 +79,7 @@ fn literals_have_the_digits_of_their_type() {
         Field::new("e", DataType::Decimal32(9, 0), true),
         Field::new("i", DataType::Int32, true),
     ]);
-    let binds = |expr: Expr| Projection::bind(&[expr], &schema, &Options::default()).is_ok();
+    let binds = |expr: Expr| Query::new().select(&[expr]).bind(&schema, &Options::default()).is_ok();
     let ten = |digits: u32| 10i128.pow(digits);
     for (sign, literal) in [1, -1].into_iter().flat_map(|sign| [(sign, true), (sign, false)]) {
         let decimal = |value: i128| match literal {
@@ -108,7 +108,7 @@ fn literals_have_the_digits_of_their_type() {
     assert!(binds(col("i").eq(null(&words))));
     let wide = DataType::Decimal128(38, 6);
     for other in [null(&wide), one(&wide)] {
-        let bound = Projection::bind(&[col("d") + other], &schema, &Options::default()).unwrap();
+        let bound = Query::new().select(&[col("d") + other]).bind(&schema, &Options::default()).unwrap();
         assert_eq!(bound.schema().field(0).data_type(), &wide);
     }
     // Types without arithmetic cannot be negated either.
@@ -126,7 +126,7 @@ fn literals_have_the_digits_of_their_type() {
     ];
     for of in types {
         let schema = Schema::new(vec![Field::new("x", of.clone(), true)]);
-        let ours = Projection::bind(&[-col("x")], &schema, &Options::default());
+        let ours = Query::new().select(&[-col("x")]).bind(&schema, &Options::default());
         let theirs = numeric::neg(&new_null_array(&of, 1));
         assert_eq!(ours.is_ok(), theirs.is_ok(), "{of}: {ours:?}, {theirs:?}");
     }

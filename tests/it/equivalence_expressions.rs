@@ -7,7 +7,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{Decimal128Type, Int64Type};
 use arrow_array::{Array as _, ArrayRef, Decimal128Array, Int32Array, RecordBatch};
 use arrow_schema::{ArrowError, DataType, Field, Schema};
-use bowstring::compute::{Predicate, Projection, aggregate};
+use bowstring::compute::{Query, aggregate};
 use bowstring::expr::{Expr, Options, count_all, nth, sum};
 use bowstring::{DeviceArray, DeviceBatch};
 
@@ -69,23 +69,23 @@ fn wrong(tree: &Tree, case: &Case, target: &Target) -> Option<String> {
     let beside = [tree.expr(), decimal()];
     let ways: &[&[Expr]] = if target.name == "cpu" { &[&alone] } else { &[&alone, &beside] };
     ways.iter().find_map(|exprs| {
-        let problem = wrong_way(exprs, &batch, &theirs, target)?;
+        let problem = wrong_way(&Query::new().select(exprs.iter()), &batch, &theirs, target)?;
         Some(format!("{problem}, {} at once", exprs.len()))
     })
 }
 
-/// Checks the first of several expressions in the same way.
+/// Checks the first of a query's columns in the same way.
 fn wrong_way(
-    exprs: &[Expr],
+    query: &Query,
     batch: &DeviceBatch,
     theirs: &Result<ArrayRef, ArrowError>,
     target: &Target,
 ) -> Option<String> {
-    let projection = match Projection::bind(exprs, &schema(), &Options::default()) {
-        Ok(projection) => projection,
+    let bound = match query.bind(&schema(), &Options::default()) {
+        Ok(bound) => bound,
         Err(error) => return Some(format!("does not bind: {error}")),
     };
-    let ours = projection.evaluate(batch, &target.stream).wait();
+    let ours = bound.run(batch, &target.stream).wait();
     let ours = ours.and_then(|batch| {
         let array = target.stream.download(&batch.columns()[0])?;
         array.wait().map(|()| array)
@@ -159,9 +159,9 @@ fn random_predicates_keep_the_rows_that_they_are_true_for() {
         let (case, mut rng) = Case::new(!seed);
         let tree = Tree::random(&DataType::Boolean, 1 + rng.below(4), &mut rng);
         let theirs = tree.arrow(&case.theirs());
-        let predicate = Predicate::bind(&tree.expr(), &schema(), &Options::default()).unwrap();
+        let predicate = Query::new().filter(tree.expr()).bind(&schema(), &Options::default()).unwrap();
         for target in &targets {
-            let ours = predicate.filter(&case.batch(target), &target.stream).wait();
+            let ours = predicate.run(&case.batch(target), &target.stream).wait();
             let context = format!("seed {seed}: {}", tree.expr());
             let Ok(mask) = &theirs else {
                 assert!(ours.is_err(), "{context} on {target:?}");
@@ -173,6 +173,27 @@ fn random_predicates_keep_the_rows_that_they_are_true_for() {
                 let theirs = arrow_select::filter::filter(&theirs, mask).unwrap();
                 target.assert_same(ours, &theirs, &context);
             }
+        }
+    }
+}
+
+#[test]
+fn random_queries_compute_columns_of_the_rows_that_they_keep() {
+    let targets = devices();
+    let types = column_types();
+    for seed in 0..cases(60) {
+        let (case, mut rng) = Case::new(seed ^ 0x5eed);
+        let keep = Tree::random(&DataType::Boolean, 1 + rng.below(3), &mut rng);
+        let tree = Tree::random(&types[rng.below(types.len())], 1 + rng.below(3), &mut rng);
+        let theirs = keep.arrow(&case.theirs()).and_then(|mask| {
+            let mask = mask.as_any().downcast_ref().expect("booleans");
+            let kept = case.theirs().into_iter().map(|column| arrow_select::filter::filter(&column, mask));
+            tree.arrow(&kept.collect::<Result<Vec<_>, _>>()?)
+        });
+        let query = Query::new().filter(keep.expr()).select([tree.expr()]);
+        for target in &targets {
+            let problem = wrong_way(&query, &case.batch(target), &theirs, target);
+            assert_eq!(problem, None, "seed {seed} on {target:?}: {query:?}");
         }
     }
 }
@@ -235,10 +256,10 @@ fn constants_at_the_ends_of_types() {
         for target in &targets {
             let trees: Vec<&Tree> = some(&trees, target).collect();
             let exprs: Vec<_> = trees.iter().map(|tree| tree.expr()).collect();
-            let bound = Projection::bind(&exprs, &schema, &Options::default()).unwrap();
+            let bound = Query::new().select(&exprs).bind(&schema, &Options::default()).unwrap();
             let batch =
                 DeviceBatch::try_new(schema.clone(), vec![target.import(&column)], column.len()).unwrap();
-            let made = bound.evaluate(&batch, &target.stream).wait().unwrap();
+            let made = bound.run(&batch, &target.stream).wait().unwrap();
             for (tree, made) in trees.iter().zip(made.columns()) {
                 target.assert_same(made, &tree.arrow(std::slice::from_ref(&column)).unwrap(), &tree.expr());
             }
@@ -284,8 +305,9 @@ fn what_nobody_asks_for_changes_nothing() {
         let batch = DeviceBatch::try_new(schema.clone(), imported, rows).unwrap();
         for tree in some(&trees, target) {
             let (expr, theirs) = (tree.expr(), tree.arrow(&columns).unwrap());
-            let made = Projection::bind(std::slice::from_ref(&expr), &schema, &Options::default()).unwrap();
-            let made = made.evaluate(&batch, &target.stream).wait().unwrap();
+            let made =
+                Query::new().select(std::slice::from_ref(&expr)).bind(&schema, &Options::default()).unwrap();
+            let made = made.run(&batch, &target.stream).wait().unwrap();
             target.assert_same(&made.columns()[0], &theirs, &expr);
             // One of their products in a hundred fails, but the first column is null there.
             let known = expr.clone() & nth(0).is_not_null();

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Field, Schema};
-use bowstring::compute::{Aggregates, Projection};
+use bowstring::compute::Query;
 use bowstring::expr::*;
 use bowstring::{DeviceBatch, Error};
 
@@ -27,7 +27,7 @@ pub fn both_ways(
 ) -> [Result<Vec<ArrayRef>, Error>; 2] {
     let beside = [exprs, &[decimal()]].concat();
     [exprs, &beside].map(|all| {
-        let made = Projection::bind(all, rows.schema(), options)?.evaluate(rows, &target.stream).wait()?;
+        let made = Query::new().select(all).bind(rows.schema(), options)?.run(rows, &target.stream).wait()?;
         let columns = made.columns()[..exprs.len()].iter().map(|column| {
             let made = target.stream.download(column)?;
             made.wait()?;
@@ -58,8 +58,13 @@ pub fn four_ways(
         (&beside, Some(decided)),
     ];
     ways.map(|(all, condition)| {
-        let bound = Aggregates::bind(all, condition.as_ref(), rows.schema(), options)?;
-        let row = RecordBatch::try_from(&bound.aggregate(rows, &target.stream).wait()?).unwrap();
+        let bound = condition
+            .as_ref()
+            .into_iter()
+            .fold(Query::new(), Query::filter)
+            .aggregate(all)
+            .bind(rows.schema(), options)?;
+        let row = RecordBatch::try_from(&bound.run(rows, &target.stream).wait()?).unwrap();
         let each = if all.len() == asked.len() { usize::MAX } else { 8 };
         let is_asked = |(i, column): (usize, &ArrayRef)| (i % 9 != each).then(|| column.clone());
         let mut columns: Vec<ArrayRef> = row.columns().iter().enumerate().filter_map(is_asked).collect();

@@ -163,7 +163,7 @@ proptest! {
     fn one_selection_filters_many_arrays(case in case(300), others in proptest::collection::vec(data_type(), 1..4)) {
         for target in &devices() {
             let (values, mask) = case.import(target, Form::SlicedAfter);
-            let Some(selection) = target.answer(Selection::new(&mask, &target.stream), &format_args!("{case:?}")) else { continue };
+            let Some(selection) = target.answer(Selection::of_mask(&mask, &target.stream).wait(), &format_args!("{case:?}")) else { continue };
             let plain = case.mask();
             assert_eq!(selection.len(), plain.iter().filter(|keep| *keep == Some(true)).count());
             let Some(first) = target.answer(selection.filter(&values).wait(), &format_args!("{case:?}")) else { continue };

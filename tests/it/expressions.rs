@@ -9,7 +9,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::*;
 use arrow_array::*;
 use arrow_schema::{DataType, Field, Schema};
-use bowstring::compute::{Aggregates, Predicate, Projection, aggregate, evaluate, filter_where};
+use bowstring::compute::{Query, aggregate, evaluate, filter_where};
 use bowstring::expr::*;
 use bowstring::{DeviceBatch, Error};
 
@@ -31,7 +31,7 @@ pub fn ints(values: impl IntoIterator<Item = i32>) -> ArrayRef {
 
 /// An expression's result on a device, or the first error from binding or evaluating it.
 pub fn of(target: &Target, rows: &DeviceBatch, expr: Expr, options: &Options) -> Result<ArrayRef, Error> {
-    let made = Projection::bind(&[expr], rows.schema(), options)?.evaluate(rows, &target.stream).wait()?;
+    let made = Query::new().select(&[expr]).bind(rows.schema(), options)?.run(rows, &target.stream).wait()?;
     let made = target.stream.download(&made.columns()[0])?;
     made.wait()?;
     Ok(target.export(&made))
@@ -62,6 +62,35 @@ fn the_first_row_that_fails_is_named_with_what_fails() {
         assert!(matches!(failed, Err(Error::Evaluation { row: 4100, .. })), "{failed:?} on {target:?}");
         let failed = filter_where(&rows, &(col("a") + 1).gt(0), &target.stream).wait().map(|_| ());
         assert!(matches!(failed, Err(Error::Evaluation { row: 4100, .. })), "{failed:?} on {target:?}");
+    }
+}
+
+#[test]
+fn a_query_reads_only_the_columns_that_it_names() {
+    for target in devices() {
+        let words: ArrayRef = Arc::new(StringArray::from(vec![Some("a"), None, Some("c")]));
+        let columns =
+            [("unused", words.clone()), ("a", ints([1, 0, 3])), ("t", words), ("b", ints([7, 8, 9]))];
+        let rows = batch(&target, &columns);
+        let run = |query: Query| {
+            let bound = query.bind(rows.schema(), &Options::default()).unwrap();
+            let made = bound.run(&rows, &target.stream).wait()?;
+            assert_eq!(made.schema(), &bound.schema());
+            bowstring::exchange::batch_to_arrow(&target.stream.download(&made)?)
+        };
+        let kept = Query::new().filter(col("a").gt(0));
+        assert_eq!(run(kept.clone()).unwrap().num_columns(), 4, "{target:?}");
+        // A row that a filter leaves out does not fail.
+        let made = run(kept.clone().select([col("b") / col("a"), col("t"), lit(5)])).unwrap();
+        assert_eq!(made.column(0).as_primitive::<Int32Type>().values(), &[7, 3], "{target:?}");
+        assert_eq!(made.column(1).as_string::<i32>().iter().collect::<Vec<_>>(), [Some("a"), Some("c")]);
+        assert_eq!(made.num_rows(), 2);
+        assert!(run(Query::new().select([col("b") / col("a")])).is_err(), "{target:?}");
+        // Filters add up, and the last results that are asked for count.
+        let made = run(kept.filter(col("b").gt(7)).select([col("t")]).aggregate([count_all()])).unwrap();
+        assert_eq!(made.column(0).as_primitive::<Int64Type>().values(), &[1], "{target:?}");
+        let none = run(Query::new().select([] as [Expr; 0])).unwrap();
+        assert_eq!((none.num_columns(), none.num_rows()), (0, 3), "{target:?}");
     }
 }
 
@@ -102,7 +131,7 @@ fn what_does_not_fit_together_is_known_when_it_is_bound() {
         Field::new("d", DataType::Decimal128(15, 2), true),
         Field::new("e", DataType::Decimal128(20, 30), true),
     ]);
-    let problem = |expr: Expr| match Projection::bind(&[expr], &schema, &Options::default()) {
+    let problem = |expr: Expr| match Query::new().select(&[expr]).bind(&schema, &Options::default()) {
         Err(Error::Invalid { problem, .. }) => problem,
         Err(error @ Error::NoColumn { .. }) => error.to_string(),
         other => panic!("{other:?}"),
@@ -126,11 +155,14 @@ fn what_does_not_fit_together_is_known_when_it_is_bound() {
         "e * e: Decimal128(20, 30) and Decimal128(20, 30): the scale would be more than 38"
     );
     assert_eq!(problem(col("a").date_part(DatePart::Year)), "year(a): no parts of Int32");
-    let refused = Predicate::bind(&col("a"), &schema, &Options::default());
+    let refused = Query::new().filter(col("a")).bind(&schema, &Options::default());
     assert_eq!(refused.unwrap_err().to_string(), "expression: a: Int32, not Boolean");
     // A type that cannot be computed with may still be selected, as it is or after a cast.
     let fine = [col("s"), col("s").is_null(), col("s").cast(DataType::Int32) + 1, col("d").lt(0.05)];
-    assert_eq!(Projection::bind(&fine, &schema, &Options::default()).unwrap().schema().fields().len(), 4);
+    assert_eq!(
+        Query::new().select(&fine).bind(&schema, &Options::default()).unwrap().schema().fields().len(),
+        4
+    );
 }
 
 #[test]

@@ -95,7 +95,7 @@ const WORKS: &[(&str, PlainWork)] = &[
         Ok(vec![])
     }),
     ("Selection", |given, stream| {
-        let selection = Selection::new(&given.mask(stream)?, stream)?;
+        let selection = Selection::of_mask(&given.mask(stream)?, stream).wait()?;
         let first = down(&selection.filter(&given.import()?).wait()?, stream)?;
         assert_eq!(first, down(&selection.filter(&given.import()?).wait()?, stream)?);
         Ok(first)

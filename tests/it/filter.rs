@@ -76,7 +76,7 @@ fn one_selection_serves_many_arrays() {
     let keep = from_arrow(&BooleanArray::from(vec![Some(true), None, Some(false), Some(true)])).unwrap();
     let numbers: ArrayRef = Arc::new(Int32Array::from(vec![Some(1), Some(2), Some(3), None]));
     let text: ArrayRef = Arc::new(StringArray::from(vec!["a", "b", "c", "d"]));
-    let selection = Selection::new(&keep, &stream).unwrap();
+    let selection = Selection::of_mask(&keep, &stream).wait().unwrap();
     assert_eq!((selection.len(), selection.is_empty()), (2, false));
     let kept = to_arrow(&selection.filter(&from_arrow(&numbers).unwrap()).wait().unwrap()).unwrap();
     assert_eq!(kept.as_ref(), &Int32Array::from(vec![Some(1), None]));

@@ -6,7 +6,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::*;
 use arrow_array::*;
 use arrow_schema::{DataType, Field, Schema};
-use bowstring::compute::{Projection, Scalar};
+use bowstring::compute::{Query, Scalar};
 use bowstring::expr::*;
 
 use crate::expressions::{batch, ints, of};
@@ -57,10 +57,10 @@ fn what_grows_without_end_is_refused() {
     for (column, grow) in grown {
         let mut expr = col(column);
         while expr.check().is_ok() {
-            Projection::bind(&[expr.clone()], &schema, &Options::default()).unwrap();
+            Query::new().select(&[expr.clone()]).bind(&schema, &Options::default()).unwrap();
             expr = grow(expr);
         }
-        let refused = Projection::bind(&[expr], &schema, &Options::default()).unwrap_err();
+        let refused = Query::new().select(&[expr]).bind(&schema, &Options::default()).unwrap_err();
         assert!(refused.to_string().contains("more than"), "{refused}");
     }
 }

@@ -69,7 +69,7 @@ const OPERATIONS: &[(&str, Run)] = &[
     ("`is_not_null`", |on, by| is_not_null(&on.array, &by.stream).wait().map(drop)),
     ("`evaluate`", |on, by| evaluate(&on.batch, &[col("n") + 1], &by.stream).wait().map(drop)),
     ("`aggregate`", |on, by| aggregate(&on.batch, &[sum(col("n"))], None, &by.stream).wait().map(drop)),
-    ("`Selection::new`", |_, by| Selection::new(&by.mask, &by.stream).map(drop)),
+    ("`Selection::of_mask`", |_, by| Selection::of_mask(&by.mask, &by.stream).wait().map(drop)),
 ];
 
 fn casted(on: &Values, by: &Arguments, to: fn(&DataType) -> DataType) -> Result<(), Error> {
@@ -193,7 +193,7 @@ impl Arguments {
         let backwards: ArrayRef = Arc::new(UInt32Array::from_iter_values((0..ROWS as u32).rev()));
         let mask = target.import(&keep);
         Arguments {
-            selection: Selection::new(&mask, &target.stream).unwrap(),
+            selection: Selection::of_mask(&mask, &target.stream).wait().unwrap(),
             mask,
             indices: target.import(&backwards),
             indices_with_nulls: target.import(&indices(&DataType::Int32, ROWS, ROWS, Nulls::Some, random)),

@@ -222,7 +222,7 @@ fn what_is_put_together_on_the_way_counts() {
         pool.set_limit(usize::MAX);
         attempt().unwrap();
     }
-    let selection = Selection::new(&mask, &stream).unwrap();
+    let selection = Selection::of_mask(&mask, &stream).wait().unwrap();
     let filtered: [(&dyn Array, usize); 3] =
         [(&pairs, 2 * rows / 8), (&lists, 4 * rows / 2), (&runs, 8 * rows)];
     for (values, at_least) in filtered {

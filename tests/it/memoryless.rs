@@ -241,7 +241,9 @@ fn all_operations(array: &DeviceArray) {
         let mask = ours(&BooleanArray::from_iter((0..rows.len()).map(|row| Some(row % 3 != 1))));
         let kept = attempt(format!("filter the {name}"), || filter(rows, &mask, &stream).wait());
         assert!(kept.is_none_or(|kept| kept.len() == rows.len().div_ceil(3) + rows.len() / 3));
-        attempt(format!("select the {name}"), || Selection::new(&mask, &stream)?.filter(rows).wait());
+        attempt(format!("select the {name}"), || {
+            Selection::of_mask(&mask, &stream).wait()?.filter(rows).wait()
+        });
         attempt(format!("is_null of the {name}"), || is_null(rows, &stream).wait());
         attempt(format!("drop_nulls of the {name}"), || drop_nulls(rows, &stream).wait());
     }

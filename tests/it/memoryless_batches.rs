@@ -6,10 +6,7 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, Int64Array, NullArray, RecordBatch};
 use arrow_schema::{DataType, Field, Schema};
 use bowstring::array::{Batches, Place};
-use bowstring::compute::batches::aggregate_batches;
-use bowstring::compute::{
-    Aggregates, CastOptions, Coalescer, aggregate, cast, concat, evaluate, filter_where,
-};
+use bowstring::compute::{CastOptions, Coalescer, Query, aggregate, cast, concat, evaluate, filter_where};
 use bowstring::exchange::from_arrow;
 use bowstring::expr::{Aggregation, Expr, Literal, Options, col, count_all, lit, max, mean, min, sum};
 use bowstring::{DeviceArray, DeviceBatch, Error, Result, Stream};
@@ -94,11 +91,12 @@ fn rows_of_a_stream_are_counted_as_far_as_they_can_be() {
             let schema = batch.schema().clone();
             Batches::new(schema, Place::CPU, std::iter::repeat_n(batch, count).map(Ok))
         };
-        let bound = Aggregates::bind(&[count_all()], None, &Schema::empty(), &Options::default()).unwrap();
-        let counted = aggregate_batches(batches(MANY, 3), &bound, &target.stream);
+        let bound =
+            Query::new().aggregate(&[count_all()]).bind(&Schema::empty(), &Options::default()).unwrap();
+        let counted = bound.run_batches(batches(MANY, 3), &target.stream).next().unwrap();
         assert_eq!(row(&counted).column(0).as_ref(), &Int64Array::from(vec![3 * MANY as i64]), "{target:?}");
         for count in [2, 4, 5] {
-            let wraps = aggregate_batches(batches(1 << 62, count), &bound, &target.stream);
+            let wraps = bound.run_batches(batches(1 << 62, count), &target.stream).next().unwrap();
             assert!(matches!(wraps, Err(Error::Invalid { .. })), "{count}: {wraps:?}");
         }
     }

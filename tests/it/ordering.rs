@@ -78,13 +78,13 @@ fn a_mask_is_kept_until_a_filter_has_read_it() {
     let mask = import(foreign(&bits, device.device(), None, &of_mask), bits.data_type(), device.device());
     let values = foreign(&numbers, device.device(), Some(&event), &of_values);
     let values = import(values, numbers.data_type(), device.device());
-    let selection = Selection::new(&mask, &device.device().stream().unwrap()).unwrap();
+    let selection = Selection::of_mask(&mask, &device.device().stream().unwrap()).wait().unwrap();
     let filtered = selection.filter(&values);
     drop((selection, mask));
     // The next operation drops all that finished work has read.
     let another = device.device().stream().unwrap();
     let ours = another.upload(&from_arrow(&bits).unwrap()).unwrap();
-    assert_eq!(Selection::new(&ours, &another).unwrap().len(), 34);
+    assert_eq!(Selection::of_mask(&ours, &another).wait().unwrap().len(), 34);
     assert_eq!(of_mask.count(), 0, "no work has read it yet");
     event.fire();
     let filtered = filtered.wait().unwrap();

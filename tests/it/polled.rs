@@ -12,9 +12,9 @@ use arrow_array::types::{Int64Type, UInt8Type};
 use arrow_array::{ArrayRef, DictionaryArray, Int64Array, RecordBatch, StringArray, UInt8Array};
 use arrow_cast::cast;
 use arrow_schema::DataType;
-use bowstring::compute::{Selection, aggregate, concat, evaluate, filter_where};
+use bowstring::compute::{Query, Selection, aggregate, concat, evaluate, filter_where};
 use bowstring::exchange::{batch_from_arrow, to_arrow};
-use bowstring::expr::{Aggregation, col, count, lit, sum};
+use bowstring::expr::{Aggregation, Options, col, count, lit, sum};
 use bowstring::{DeviceBatch, Error, Pending, Stream};
 
 use crate::support::operations::{Answer, OPERATIONS};
@@ -116,6 +116,12 @@ fn expressions(target: &Target) {
     let (kept, wakes) = polled(target, || filter_where(&there, &keep, &target.stream), &"filter_where");
     same(target, &kept.unwrap(), &filter_where(&here, &keep, &Stream::cpu()).wait().unwrap());
     assert!(wakes > 1, "a cast looks at the device, and so does the filter");
+    let query = Query::new().filter(&keep).select(&exprs).bind(there.schema(), &Options::default()).unwrap();
+    let (made, wakes) = polled(target, || query.run(&there, &target.stream), &"query");
+    same(target, &made.unwrap(), &query.run(&here, &Stream::cpu()).wait().unwrap());
+    assert!(wakes > 2, "a cast looks at the device, and so do the filter and the casts of the kept rows");
+    let (selected, _) = polled(target, || query.selection(&there, &target.stream), &"selection");
+    assert_eq!(selected.unwrap().len(), query.selection(&here, &Stream::cpu()).wait().unwrap().len());
     let all = [sum(text().cast(DataType::Int64)), count(col("v"))];
     let begin = || aggregate(&there, &all, Some(&keep), &target.stream);
     let (row, wakes) = polled(target, begin, &"aggregate");
@@ -146,7 +152,8 @@ pub fn other_operations(target: &Target) {
         let keep = mask(Mask { percent: 50.0, run: 2, nulls: Nulls::None }, ROWS, &mut random);
         let theirs = arrow_select::filter::filter(&values, &keep).unwrap();
         let keep: ArrayRef = Arc::new(keep);
-        let selection = Selection::new(&target.import(&keep), &target.stream).unwrap();
+        let keep = target.import(&keep);
+        let selection = polled(target, || Selection::of_mask(&keep, &target.stream), &context).0.unwrap();
         let kept = polled(target, || selection.filter(&parts[0]), &context).0;
         if let Some(kept) = target.answer(kept, &context) {
             target.assert_same(&kept, &theirs, &context);

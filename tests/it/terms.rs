@@ -11,7 +11,7 @@ use arrow_buffer::{Buffer, NullBuffer};
 use arrow_data::ArrayData;
 use arrow_schema::DataType;
 use bowstring::Error;
-use bowstring::compute::Aggregates;
+use bowstring::compute::Query;
 use bowstring::expr::*;
 
 use crate::expressions::{batch, ints, of};
@@ -154,9 +154,12 @@ fn aggregates_are_of_the_rows_of_their_condition_few_or_many() {
             for condition in conditions {
                 for aggregates in [&of_value[..], &of_decimal[..], &of_float[..]] {
                     let found = |i: usize| {
-                        let bound =
-                            Aggregates::bind(aggregates, Some(&condition), all[i].schema(), &wrap).unwrap();
-                        RecordBatch::try_from(&bound.aggregate(&all[i], &targets[i].stream).wait().unwrap())
+                        let bound = Query::new()
+                            .filter(&condition)
+                            .aggregate(aggregates)
+                            .bind(all[i].schema(), &wrap)
+                            .unwrap();
+                        RecordBatch::try_from(&bound.run(&all[i], &targets[i].stream).wait().unwrap())
                             .unwrap()
                     };
                     let right = found(0);
@@ -175,13 +178,11 @@ fn rows_that_a_condition_leaves_out_do_not_fail_and_others_are_named() {
         let value = ints((0..5000).map(|i| if i % 1000 == 900 { i32::MAX } else { i }));
         let rows = batch(&target, &[("place", ints(0..5000)), ("value", value)]);
         let sum_if = |condition: Expr| {
-            let bound = Aggregates::bind(
-                &[sum(col("value") + 1)],
-                Some(&condition),
-                rows.schema(),
-                &Options::default(),
-            );
-            bound.unwrap().aggregate(&rows, &target.stream).wait()
+            let bound = Query::new()
+                .filter(&condition)
+                .aggregate(&[sum(col("value") + 1)])
+                .bind(rows.schema(), &Options::default());
+            bound.unwrap().run(&rows, &target.stream).wait()
         };
         // Conditions that keep few rows of a tile, and many.
         assert!(sum_if(col("place").gt(2000) & col("place").lt(2900)).is_ok(), "{target:?}");

@@ -7,7 +7,7 @@ use arrow_array::*;
 use arrow_ord::cmp;
 use arrow_schema::{ArrowError, DataType, Field, Schema};
 use arrow_string::like;
-use bowstring::compute::{Projection, filter_where};
+use bowstring::compute::{Query, filter_where};
 use bowstring::expr::{Expr, Literal, Options, col, lit};
 use bowstring::{DeviceArray as Ours, DeviceBatch, Error};
 
@@ -183,8 +183,8 @@ fn every_test_of_text() {
                 let columns = [&a, &b, &p].map(|column| target.import_as(form, column, offset, rows));
                 let batch = DeviceBatch::try_new(schema.clone(), columns.to_vec(), rows).unwrap();
                 let exprs: Vec<Expr> = tests.iter().map(|(expr, _)| expr.clone()).collect();
-                let made = Projection::bind(&exprs, &schema, &Options::default()).unwrap();
-                let made = made.evaluate(&batch, &target.stream).wait().unwrap();
+                let made = Query::new().select(&exprs).bind(&schema, &Options::default()).unwrap();
+                let made = made.run(&batch, &target.stream).wait().unwrap();
                 for ((expr, theirs), ours) in tests.iter().zip(made.columns()) {
                     let theirs: ArrayRef = Arc::new(theirs.as_ref().unwrap().clone());
                     target.assert_same(ours, &theirs, &format!("seed {seed}, {of}: {expr}"));
@@ -234,8 +234,8 @@ fn texts_that_are_found_often() {
                     tests.push((col("a").like(lit(&pattern)), like::like(&theirs, &one).unwrap()));
                 }
                 let exprs: Vec<Expr> = tests.iter().map(|(expr, _)| expr.clone()).collect();
-                let made = Projection::bind(&exprs, batch.schema(), &Options::default()).unwrap();
-                let made = made.evaluate(&batch, &target.stream).wait().unwrap();
+                let made = Query::new().select(&exprs).bind(batch.schema(), &Options::default()).unwrap();
+                let made = made.run(&batch, &target.stream).wait().unwrap();
                 for ((expr, theirs), ours) in tests.into_iter().zip(made.columns()) {
                     let theirs: ArrayRef = Arc::new(theirs);
                     target.assert_same(ours, &theirs, &format!("{of}: {expr}"));
@@ -309,7 +309,7 @@ fn what_is_no_test_of_text_is_known_when_it_is_bound() {
     let fields =
         [("s", DataType::Utf8), ("v", DataType::Utf8View), ("b", DataType::Binary), ("n", DataType::Int32)];
     let schema = Schema::new(fields.map(|(name, of)| Field::new(name, of, true)).to_vec());
-    let problem = |expr: Expr| match Projection::bind(&[expr], &schema, &Options::default()) {
+    let problem = |expr: Expr| match Query::new().select(&[expr]).bind(&schema, &Options::default()) {
         Err(Error::Invalid { problem, .. }) => problem,
         other => panic!("{other:?}"),
     };

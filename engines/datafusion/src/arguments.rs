@@ -2,7 +2,7 @@
 //! and a decimal sum of more than 38 digits is an error; DataFusion's wrap around and may come back into
 //! range.
 
-use bowstring::compute::{Predicate, Projection};
+use bowstring::compute::BoundQuery;
 use bowstring::{DeviceBatch, Error, Stream};
 use datafusion::error::Result;
 use datafusion::physical_plan::aggregates::AccumulatorItem;
@@ -13,8 +13,8 @@ use crate::error::external;
 /// The arguments of aggregates, one expression each, over the rows for which a condition is true.
 #[derive(Clone, Debug)]
 pub(crate) struct Arguments {
-    pub condition: Option<Predicate>,
-    pub values: Projection,
+    pub condition: Option<BoundQuery>,
+    pub values: BoundQuery,
 }
 
 impl Arguments {
@@ -32,9 +32,9 @@ impl Arguments {
     ) -> Result<()> {
         let kept = match &self.condition {
             None => batch.clone(),
-            Some(condition) => condition.filter(batch, stream).await.map_err(external)?,
+            Some(condition) => condition.run(batch, stream).await.map_err(external)?,
         };
-        let values = self.values.evaluate(&kept, stream).await.map_err(external)?;
+        let values = self.values.run(&kept, stream).await.map_err(external)?;
         let values = stream.download_later(&values).map_err(external)?.await.map_err(external)?;
         for (accumulator, column) in accumulators.iter_mut().zip(values.columns()) {
             column.wait().map_err(external)?;

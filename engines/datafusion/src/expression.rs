@@ -9,7 +9,7 @@
 //! | `and`, `or` and `case` may skip rows on their right, but ours compute all | the right side must not be able to fail |
 //! | the type of a result | must be equal, found by binding, else the expression is left alone |
 
-use bowstring::compute::Projection;
+use bowstring::compute::Query;
 use bowstring::expr::{DatePart, Expr, Literal, Options, Overflow, if_else, lit};
 use datafusion::arrow::datatypes::DataType;
 use datafusion::functions::core::nullif::NullIfFunc;
@@ -77,7 +77,7 @@ pub(crate) fn translate(expr: &Arc<dyn PhysicalExpr>, inputs: &mut Inputs) -> Op
 
 /// Whether an expression has this type once it is bound.
 pub(crate) fn has_type(expr: &Expr, data_type: &DataType, inputs: &Inputs) -> bool {
-    let bound = Projection::bind(std::slice::from_ref(expr), &inputs.schema(), &options());
+    let bound = Query::new().select(std::slice::from_ref(expr)).bind(&inputs.schema(), &options());
     bound.is_ok_and(|bound| *bound.schema().field(0).data_type() == our_type(data_type))
 }
 

@@ -5,7 +5,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use bowstring::compute::Projection;
+use bowstring::compute::BoundQuery;
 use bowstring::device::Mark;
 use bowstring::{Device, DeviceBatch, Pending, Stream};
 use datafusion::arrow::array::RecordBatch;
@@ -144,7 +144,7 @@ impl Under {
         let batch = self.uploads.upload(taken, stream, counters)?;
         let kept = match &program.condition {
             None => Pending::known(Ok(batch)),
-            Some(condition) => condition.whole.predicate.filter(&batch, stream),
+            Some(condition) => condition.whole.predicate.run(&batch, stream),
         };
         let stream = stream.clone();
         match &program.work {
@@ -156,7 +156,7 @@ impl Under {
             }
             Work::Aggregate(aggregated) if program.condition.is_none() => {
                 let batch = kept.wait().map_err(external)?;
-                Ok((aggregated.aggregates.aggregate(&batch, &stream), Some(batch), from))
+                Ok((aggregated.aggregates.run(&batch, &stream), Some(batch), from))
             }
             // `aggregated` aggregates the rows that pass.
             Work::Aggregate(_) => Ok((kept, None, from)),
@@ -173,7 +173,7 @@ impl Under {
             let (row, of) = match (of, &program.condition) {
                 (None, Some(_)) => {
                     let kept = self.aggregated_columns(aggregated, &made.map_err(external)?)?;
-                    let row = aggregated.aggregates.aggregate(&kept, &self.stream);
+                    let row = aggregated.aggregates.run(&kept, &self.stream);
                     self.busy.queued(from).map_err(external)?;
                     (row.await, Some(kept))
                 }
@@ -207,14 +207,14 @@ impl Under {
 fn outputs_of(
     kept: &DeviceBatch,
     schema: &arrow_schema::SchemaRef,
-    projection: Option<&Projection>,
+    projection: Option<&BoundQuery>,
     outputs: &[Output],
     stream: &Stream,
 ) -> bowstring::Result<DeviceBatch> {
     // Columns that only the condition reads come last.
     let columns = kept.columns()[..schema.fields().len()].to_vec();
     let batch = DeviceBatch::try_new(schema.clone(), columns, kept.len())?;
-    let computed = projection.map(|projection| projection.evaluate(&batch, stream).wait()).transpose()?;
+    let computed = projection.map(|projection| projection.run(&batch, stream).wait()).transpose()?;
     let (mut fields, mut columns) = (vec![], vec![]);
     for output in outputs {
         let (from, column) = match (*output, &computed) {

@@ -4,7 +4,6 @@
 use std::sync::Arc;
 
 use bowstring::array::{Batches, Place};
-use bowstring::compute::batches::aggregate_batches;
 use bowstring::{DeviceArray, DeviceBatch, Stream};
 use datafusion::arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use datafusion::arrow::datatypes::SchemaRef;
@@ -132,7 +131,7 @@ fn made(run: &Run, batch: &RecordBatch) -> Result<Option<RecordBatch>> {
 
 fn select(tested: &Tested, batch: &RecordBatch, stream: &Stream) -> Result<bowstring::compute::Selection> {
     let columns = batch_in(batch, &tested.columns, &tested.schema)?;
-    tested.predicate.select(&columns, stream).map_err(external)
+    tested.predicate.selection(&columns, stream).wait().map_err(external)
 }
 
 /// Computes the output columns, from the rows that pass or from a whole batch. Its columns are those that the
@@ -152,7 +151,7 @@ fn computed(
                 Some(kept) => kept.clone(),
                 None => batch_in(batch, columns, &rows.schema)?,
             };
-            Some(projection.evaluate(&whole, stream).wait().map_err(external)?)
+            Some(projection.run(&whole, stream).wait().map_err(external)?)
         }
     };
     let there = |batch: &Option<DeviceBatch>, column: usize| -> Option<DeviceArray> {
@@ -240,7 +239,10 @@ async fn put_together(
     stream: &Stream,
 ) -> Result<()> {
     let run = Batches::new(aggregated.schema.clone(), Place::CPU, batches.clone().into_iter().map(Ok));
-    match aggregate_batches(run, &aggregated.aggregates, stream) {
+    let Some(row) = aggregated.aggregates.run_batches(run, stream).next() else {
+        return datafusion::common::internal_err!("aggregates without a row");
+    };
+    match row {
         Ok(row) => aggregated.states.merge(&row, accumulators),
         Err(error) if Arguments::help_with(&error) => {
             for batch in &batches {

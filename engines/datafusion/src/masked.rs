@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use arrow_schema::SchemaRef;
 use bowstring::Stream;
-use bowstring::compute::Projection;
+use bowstring::compute::{BoundQuery, Query};
 use bowstring::expr::Expr;
 use datafusion::arrow::array::{Array, AsArray, BooleanArray, RecordBatch};
 use datafusion::arrow::compute::{and, filter_record_batch, prep_null_mask_filter};
@@ -31,7 +31,7 @@ pub(crate) struct Masked {
     columns: Vec<usize>,
     schema: SchemaRef,
     /// A single column: whether our part is true.
-    truth: Projection,
+    truth: BoundQuery,
     rest: Option<Arc<dyn PhysicalExpr>>,
 }
 
@@ -58,7 +58,7 @@ impl Masked {
                 Some(before) => before & made,
             });
         }
-        let truth = Projection::bind(&[ours?], &inputs.schema(), &options()).ok()?;
+        let truth = Query::new().select([ours?]).bind(&inputs.schema(), &options()).ok()?;
         let rest = (!rest.is_empty()).then(|| conjunction(rest));
         Some(Masked { columns: inputs.used().to_vec(), schema: inputs.schema(), truth, rest })
     }
@@ -71,7 +71,7 @@ impl Masked {
         stream: &Stream,
     ) -> Result<Option<RecordBatch>> {
         let ours = batch_in(batch, &self.columns, &self.schema)?;
-        let truth = self.truth.evaluate(&ours, stream).wait().map_err(external)?;
+        let truth = self.truth.run(&ours, stream).wait().map_err(external)?;
         let mask = match truth.columns() {
             [truth] => without_nulls(array_out(truth)?.as_boolean()),
             _ => return datafusion::common::internal_err!("a condition of more than one column"),

@@ -1,7 +1,7 @@
 //! A translated chain: the operations, bound to the columns that they read.
 
 use arrow_schema::SchemaRef;
-use bowstring::compute::{Aggregates, Predicate, Projection};
+use bowstring::compute::{BoundQuery, Query};
 use bowstring::expr::Expr;
 use datafusion::arrow::datatypes::DataType;
 use datafusion::physical_plan::aggregates::AggregateMode;
@@ -45,7 +45,7 @@ pub(crate) struct Condition {
 pub(crate) struct Tested {
     pub columns: Vec<usize>,
     pub schema: SchemaRef,
-    pub predicate: Predicate,
+    pub predicate: BoundQuery,
 }
 
 /// The work on the rows that pass.
@@ -61,7 +61,7 @@ pub(crate) struct Rows {
     pub columns: Vec<usize>,
     pub schema: SchemaRef,
     /// Bound to `columns`; `None` if no column is computed.
-    pub projection: Option<Projection>,
+    pub projection: Option<BoundQuery>,
     pub outputs: Vec<Output>,
 }
 
@@ -80,7 +80,7 @@ pub(crate) struct Aggregated {
     pub columns: Vec<usize>,
     pub schema: SchemaRef,
     /// The aggregates; the condition is part of them, or is applied before.
-    pub aggregates: Aggregates,
+    pub aggregates: BoundQuery,
     /// The same arguments without the sums, for runs whose sums overflow.
     pub arguments: Arguments,
     pub states: States,
@@ -123,12 +123,12 @@ impl Program {
                 conditional = shape.filters && !states.can_fail;
                 let within = if conditional { condition(chain, &mut inputs)? } else { None };
                 let (predicate, schema) = (within.as_ref().map(|made| &made.expr), inputs.schema());
-                let aggregates =
-                    Aggregates::bind(&states.aggregations, predicate, &schema, &options()).ok()?;
-                let bound = |made: &Made| Predicate::bind(&made.expr, &schema, &options());
+                let query = predicate.into_iter().fold(Query::new(), Query::filter);
+                let aggregates = query.aggregate(&states.aggregations).bind(&schema, &options()).ok()?;
+                let bound = |made: &Made| Query::new().filter(&made.expr).bind(&schema, &options());
                 let arguments = Arguments {
                     condition: within.as_ref().map(bound).transpose().ok()?,
-                    values: Projection::bind(&states.arguments, &schema, &options()).ok()?,
+                    values: Query::new().select(&states.arguments).bind(&schema, &options()).ok()?,
                 };
                 let (columns, mode) = (inputs.used().to_vec(), aggregate.mode);
                 Work::Aggregate(Box::new(Aggregated { columns, schema, aggregates, arguments, states, mode }))
@@ -138,7 +138,7 @@ impl Program {
         let mut tested = |mut inputs: Inputs| {
             let made = condition(chain, &mut inputs)??;
             shape.condition_extra_passes = made.extra_pass;
-            let predicate = Predicate::bind(&made.expr, &inputs.schema(), &options()).ok()?;
+            let predicate = Query::new().filter(&made.expr).bind(&inputs.schema(), &options()).ok()?;
             Some(Tested { columns: inputs.used().to_vec(), schema: inputs.schema(), predicate })
         };
         let condition = match shape.filters {
@@ -205,7 +205,7 @@ fn rows(chain: &Chain, inputs: &mut Inputs, shape: &mut Shape) -> Option<Rows> {
     let schema = inputs.schema();
     let projection = match computed.is_empty() {
         true => None,
-        false => Some(Projection::bind(&computed, &schema, &options()).ok()?),
+        false => Some(Query::new().select(&computed).bind(&schema, &options()).ok()?),
     };
     Some(Rows { columns: inputs.used().to_vec(), schema, projection, outputs })
 }

@@ -34,13 +34,12 @@ impl Asked {
     }
 }
 
-/// Computes the demand for each node. With a `condition`, the other roots are needed only at rows where it is
-/// true.
-pub(super) fn asked(plan: &Plan, ranges: &[Option<Range>], condition: Option<Id>) -> Vec<Asked> {
+/// Computes the demand for each node. With a condition, the outputs are needed only at rows where it is true.
+pub(super) fn asked(plan: &Plan, ranges: &[Option<Range>]) -> Vec<Asked> {
     let mut asked = vec![Asked::Nothing; plan.nodes.len()];
-    let met = condition.map(|of| Guard { of, unknown: false });
-    plan.roots.iter().for_each(|root| asked[*root].add(met.map_or(Asked::All, Asked::Where)));
-    condition.into_iter().for_each(|id| asked[id] = Asked::All);
+    let met = plan.condition.map(|of| Guard { of, unknown: false });
+    plan.outputs.iter().for_each(|output| asked[*output].add(met.map_or(Asked::All, Asked::Where)));
+    plan.condition.into_iter().for_each(|id| asked[id] = Asked::All);
     for (id, node) in plan.nodes.iter().enumerate().rev() {
         // A row that fails is an error even if its value is not needed, unless the condition excludes it.
         let fails = node.can_fail();

@@ -38,20 +38,13 @@ pub(super) struct Machine<'a> {
     columns: Vec<Column<'a>>,
     ranges: Vec<Option<Range>>,
     asked: Vec<Asked>,
-    /// The condition: rows at which it is not true neither count nor fail.
-    condition: Option<Id>,
     pool: &'a HostPool,
     /// Accounts for the plan's own memory.
     _plan: Reserved,
 }
 
 impl<'a> Machine<'a> {
-    pub fn new(
-        plan: &'a Plan,
-        condition: Option<Id>,
-        columns: &'a [DeviceArray],
-        pool: &'a HostPool,
-    ) -> Result<Machine<'a>> {
+    pub fn new(plan: &'a Plan, columns: &'a [DeviceArray], pool: &'a HostPool) -> Result<Machine<'a>> {
         let taken = pool.reserve(plan.bytes())?;
         let mut read: Vec<Column<'a>> = columns.iter().map(|_| Column::Unread).collect();
         for (id, node) in plan.nodes.iter().enumerate() {
@@ -69,8 +62,8 @@ impl<'a> Machine<'a> {
             };
         }
         let ranges = ranges(plan);
-        let asked = asked(plan, &ranges, condition);
-        Ok(Machine { plan, columns: read, ranges, asked, condition, pool, _plan: taken })
+        let asked = asked(plan, &ranges);
+        Ok(Machine { plan, columns: read, ranges, asked, pool, _plan: taken })
     }
 
     /// Reserves the scratch memory of `threads` threads.
@@ -161,7 +154,7 @@ impl<'a> Machine<'a> {
             let counts = |k: usize| {
                 // Nodes of the condition itself are bound before it and fail at any row; later nodes fail
                 // only at rows that it keeps.
-                self.condition.filter(|condition| *condition < id).map_or(!0, |condition| {
+                self.plan.condition.filter(|condition| *condition < id).map_or(!0, |condition| {
                     let slot = &scratch.slots[condition];
                     slot.truth[k] & slot.known(k)
                 })

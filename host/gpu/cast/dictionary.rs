@@ -2,10 +2,9 @@
 //! by the keys; or it keeps the keys and changes their width. A cast to one encodes each row by the first row
 //! equal to it, see [`alike`](crate::gpu::structure::alike).
 
-use arrow_cast::CastOptions;
 use arrow_schema::DataType;
 
-use super::inside::Cast;
+use super::inside::{Cast, Options};
 use crate::array::{DeviceArray, Parts};
 use crate::gpu::bitmap::nulls_of;
 use crate::gpu::indices::index_width;
@@ -29,8 +28,8 @@ pub(super) async fn cast(cast: Cast<'_>, values: &DeviceArray, to: &DataType) ->
         (_, DataType::Dictionary(key, of)) => {
             // A key that does not fit is an error even in a safe cast; otherwise a valid row would become
             // null.
-            let strict = CastOptions { safe: false, ..cast.options.clone() };
-            let keys = Cast { options: &strict, ..cast }.cast(&keys(values)?, key).await?;
+            let strict = Options { safe: false, ..cast.options };
+            let keys = Cast { options: strict, ..cast }.cast(&keys(values)?, key).await?;
             let dictionary = cast.cast(dictionary, of).await?;
             let pass = cast.begin(&[&keys, &dictionary])?;
             let (keys, dictionary) = (part_of(&pass, keys)?.into_parts(), part_of(&pass, dictionary)?);

@@ -1,50 +1,46 @@
 //! The recursion of casts into the parts of arrays.
 
-use std::future::Future;
-use std::pin::Pin;
-
-use arrow_cast::CastOptions;
 use arrow_schema::{DataType, Field};
 
 use crate::array::{DeviceArray, children, forbids_nulls};
+use crate::engine::Later;
 use crate::gpu::parts::none;
 use crate::pass::Pass;
 use crate::{Result, Stream};
 
-/// A part that is being made.
-pub(crate) type Part<'a> = Pin<Box<dyn Future<Output = Result<DeviceArray>> + Send + 'a>>;
-
-/// The public operations that casts of parts call.
+/// How values are cast.
 #[derive(Clone, Copy)]
-pub(crate) struct Inside {
-    /// Casts any part, by any route.
-    pub cast: for<'a> fn(&'a DeviceArray, &'a DataType, &'a CastOptions<'a>, &'a Stream) -> Part<'a>,
-    /// Writes plain values as LargeUtf8. Values without a textual form have no bytes.
-    pub write: for<'a> fn(&'a DeviceArray, &'a Stream) -> Part<'a>,
-    /// Returns the text printed for values of a type that have no textual form.
-    pub misfits: fn(&DataType) -> Option<Misfits>,
+pub(super) struct Options {
+    /// Whether values that do not fit become null.
+    pub safe: bool,
+    /// Whether the caller has formats of its own for text.
+    pub formatted: bool,
 }
 
-/// The text printed for a value that has no textual form.
-pub(crate) struct Misfits {
-    /// The text before and after the number.
-    pub said: [String; 2],
-    /// Values in this range have a textual form.
-    pub unsaid: [i64; 2],
+/// Casts of the parts of arrays, by any route. The routes are in files that need it, so it is a trait.
+pub(super) trait Parts: Sync {
+    /// Casts values to another type.
+    fn cast<'a>(
+        &self,
+        values: &'a DeviceArray,
+        to: &'a DataType,
+        options: Options,
+        stream: &'a Stream,
+    ) -> Later<'a, DeviceArray>;
 }
 
 /// A cast, with what it needs to recurse into parts.
 #[derive(Clone, Copy)]
 pub(super) struct Cast<'a> {
-    pub options: &'a CastOptions<'a>,
+    pub options: Options,
     pub stream: &'a Stream,
-    pub inside: Inside,
+    pub parts: &'static dyn Parts,
 }
 
 impl Cast<'_> {
     /// Casts values to another type, by any route.
     pub async fn cast(self, values: &DeviceArray, to: &DataType) -> Result<DeviceArray> {
-        (self.inside.cast)(values, to, self.options, self.stream).await
+        self.parts.cast(values, to, self.options, self.stream).await
     }
 
     /// Returns whether casting unreferenced items could change the result: by an error, or by nulls in a

@@ -8,14 +8,13 @@
 
 use std::sync::Arc;
 
-use arrow_cast::display::FormatOptions;
 use arrow_schema::{DataType, Field};
 use bowstring_kernels::memory::{In, Out};
 use bowstring_kernels::print::{ITEM_LENS, ItemLens, PRINT, Print, ROW_LENS, RowLens};
 use bowstring_kernels::scan::{SCAN, Scan};
 use bowstring_kernels::target::find;
 
-use super::inside::{Cast, Misfits};
+use super::inside::Cast;
 use super::laid::{Lengths, lay_out, offset_width};
 use super::views::Described;
 use crate::array::{DeviceArray, children};
@@ -23,12 +22,14 @@ use crate::gpu::bitmap::aligned;
 use crate::gpu::parts::none;
 use crate::gpu::rows::{offsets_of, rows_of};
 use crate::gpu::scan::{scan_sums, tiles};
+use crate::gpu::written::write;
 use crate::pass::{BitPointer, Pass, Reach, Region, Requests, bytes, validity};
-use crate::{Error, Result};
+use crate::rules::{CastRule, Misfits, cast_rule, misfits, unsupported, writing_words};
+use crate::{Error, Result, Stream};
 
 /// Casts lists to text; `None` if devices cannot print something in them.
 pub(super) async fn cast(cast: Cast<'_>, values: &DeviceArray, to: &DataType) -> Result<Option<DeviceArray>> {
-    if cast.options.format_options != FormatOptions::default() || has_unions(values.data_type()) {
+    if cast.options.formatted || has_unions(values.data_type()) {
         return Ok(None);
     }
     let mut pass = cast.begin(&[values])?;
@@ -90,11 +91,21 @@ async fn printable(cast: Cast<'_>, items: DeviceArray) -> Result<Printable> {
             plain(cast.cast(&items, &LargeUtf8).await?, 1)
         }
         other => {
-            let misfits = (cast.inside.misfits)(other);
-            let bytes = (cast.inside.write)(&items, cast.stream).await?;
+            let misfits = misfits(other);
+            let bytes = written(&items, cast.stream).await?;
             Ok(Printable { bytes, scale: 1, misfits: misfits.map(|misfits| (items, misfits)) })
         }
     }
+}
+
+/// Writes plain values as LargeUtf8. Values without a textual form have no bytes.
+async fn written(values: &DeviceArray, stream: &Stream) -> Result<DeviceArray> {
+    let (from, device) = (values.data_type(), stream.device().place().device_type);
+    let unsupported = || unsupported(values, &DataType::LargeUtf8, device);
+    let CastRule::Write(writing) = cast_rule(from, &DataType::LargeUtf8) else { return Err(unsupported()) };
+    let words = writing_words(from);
+    let written = write((writing, &words), values, &DataType::LargeUtf8, false, stream);
+    written.await?.map_err(|_| unsupported())
 }
 
 /// Returns the type of the values under any levels of runs: a cast from runs to runs casts the values.

@@ -153,6 +153,10 @@ pub(super) fn repeated(plan: &Plan) -> Option<Id> {
         steps.push(inputs.fold(1, usize::saturating_add));
         node.inputs.iter().for_each(|input| uses[*input] += 1);
     }
-    let all = plan.roots.iter().fold(0, |sum: usize, root| sum.saturating_add(steps[*root]));
+    let all = plan
+        .condition
+        .iter()
+        .chain(&plan.outputs)
+        .fold(0, |sum: usize, root| sum.saturating_add(steps[*root]));
     (0..plan.nodes.len()).find(|id| all > STEPS && uses[*id] > 1 && steps[*id] >= PART)
 }

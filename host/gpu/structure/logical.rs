@@ -10,18 +10,11 @@ use bowstring_kernels::structure::unions::MemberRow;
 
 use super::{booleans, runs, unions};
 use crate::array::{DeviceArray, Parts};
+use crate::engine::Valid;
 use crate::gpu::indices::Outside;
 use crate::gpu::take::take_one;
 use crate::pass::{Pass, Table, bits};
 use crate::{Error, Result, Stream};
-
-/// The logical validity of an array's rows.
-pub(crate) enum Valid {
-    All,
-    None,
-    /// A Boolean array without nulls, true for valid rows.
-    These(DeviceArray),
-}
 
 /// Returns the logical validity of an array's rows, wherever its type keeps nulls. Does not synchronise.
 pub(crate) fn valid(operation: &'static str, array: &DeviceArray, stream: &Stream) -> Result<Valid> {

@@ -13,11 +13,12 @@ use crate::expr::plan::number_of;
 use crate::gpu::bitmap::{aligned, and};
 use crate::gpu::draft::Pick;
 use crate::gpu::indices::Outside;
-use crate::gpu::map::{Column, fill_null, map};
+use crate::gpu::map::{Column, map};
 use crate::gpu::nulls::null_counts;
 use crate::gpu::parts::part_of;
 use crate::gpu::rows::rows_of;
 use crate::pass::{Looks, Pass, Region, Table, bits, input, validity};
+use crate::rules::fill_null;
 use crate::{Error, Result, Stream};
 
 /// Returns the error that the words report about rows of a union.

@@ -4,10 +4,8 @@ use std::sync::Arc;
 
 use bowstring::Error;
 use bowstring::array::{Batches, Place};
-use bowstring::compute::Predicate;
-use bowstring::compute::batches::{
-    aggregate_batches, column, evaluate_batches, filter_batches, filter_batches_where, in_step, take_batches,
-};
+use bowstring::compute::Query;
+use bowstring::compute::batches::{column, filter_batches, in_step, take_batches};
 use bowstring::ffi::FFI_ArrowSchema;
 use pyo3::exceptions::PyStopIteration;
 use pyo3::prelude::*;
@@ -156,8 +154,8 @@ impl BatchReader {
     ) -> PyResult<BatchReader> {
         let options = options(overflow, division_by_zero, floats)?;
         if let Ok(predicate) = mask.cast::<Expr>() {
-            let bound = ours(|| Predicate::bind(&predicate.get().0, &self.schema, &options))?;
-            return self.mapped(mask.py(), stream, |batches, on| filter_batches_where(batches, bound, on));
+            let bound = ours(|| Query::new().filter(&predicate.get().0).bind(&self.schema, &options))?;
+            return self.mapped(mask.py(), stream, |batches, on| bound.run_batches(batches, on));
         }
         let named = mask.cast::<PyString>().is_ok() || mask.cast::<PyInt>().is_ok();
         let which =
@@ -186,7 +184,7 @@ impl BatchReader {
         stream: Option<&Bound<'_, Stream>>,
     ) -> PyResult<BatchReader> {
         let bound = projection(exprs, &self.schema, &options(overflow, division_by_zero, floats)?)?;
-        self.mapped(exprs.py(), stream, |batches, on| evaluate_batches(batches, bound, on))
+        self.mapped(exprs.py(), stream, |batches, on| bound.run_batches(batches, on))
     }
 
     /// Return a batch of one row that aggregates all batches, and use up this reader; see
@@ -213,8 +211,9 @@ impl BatchReader {
         let source = self.give(py)?;
         let stream = self.stream(stream, &source)?;
         let (batches, raised) = source.interruptible().take_apart();
-        let row = detached(py, || Ok::<_, Error>(aggregate_batches(batches, &bound, &stream)))?;
-        row.map(RecordBatch::new).map_err(|error| raised.exception(error))
+        let row = detached(py, || Ok::<_, Error>(bound.run_batches(batches, &stream).next()))?;
+        let row = row.transpose().map_err(|error| raised.exception(error))?;
+        row.map(RecordBatch::new).ok_or_else(|| PyStopIteration::new_err(()))
     }
 
     /// Return a reader of the rows at `indices` in each batch, and use up this reader.

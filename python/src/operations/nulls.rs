@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, Schema};
-use bowstring::compute::{self, Projection, Scalar};
+use bowstring::compute::{self, Query, Scalar};
 use bowstring::expr::{Expr, Options, nth};
 use bowstring::{DeviceArray as Inner, DeviceBatch, Pending, Result, Stream as InnerStream};
 use pyo3::IntoPyObjectExt;
@@ -207,7 +207,7 @@ fn rows_left(batch: &DeviceBatch, looked_at: &[usize], all: bool, on: &InnerStre
     let Some(left) = tests.pop() else { return Ok(batch.clone()) };
     let schema = Arc::new(Schema::new(fields));
     let masks = DeviceBatch::try_new(schema.clone(), masks, batch.len())?;
-    let mask = Projection::bind(&[left], &schema, &Options::new())?.evaluate(&masks, on).wait()?;
+    let mask = Query::new().select([left]).bind(&schema, &Options::new())?.run(&masks, on).wait()?;
     compute::filter(batch, &mask.columns()[0], on).wait()
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow_array::Int64Array;
 use arrow_schema::{DataType, Field, Schema};
-use bowstring::compute::{self, Columns, Projection};
+use bowstring::compute::{self, Columns, Query};
 use bowstring::exchange::from_arrow;
 use bowstring::expr::{Literal, Options, if_else, lit, nth};
 use bowstring::ffi::DeviceType;
@@ -126,8 +126,8 @@ fn rows_of(mask: &Inner, rows: usize, on: &InnerStream) -> Result<Inner> {
     let schema = Arc::new(Schema::new(fields.to_vec()));
     let batch = DeviceBatch::try_new(schema.clone(), vec![mask.clone(), on.upload(&numbers)?], rows)?;
     let row = if_else(nth(0).is_null(), lit(Literal::null(DataType::Int64)), nth(1));
-    let columns = Projection::bind(&[row, nth(0).is_not_false()], &schema, &Options::new())?;
-    let columns = columns.evaluate(&batch, on).wait()?;
+    let columns = Query::new().select([row, nth(0).is_not_false()]).bind(&schema, &Options::new())?;
+    let columns = columns.run(&batch, on).wait()?;
     compute::filter(&columns.columns()[0], &columns.columns()[1], on).wait()
 }
 

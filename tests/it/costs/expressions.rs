@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, Date32Array, Decimal128Array};
 use arrow_schema::{DataType, Field, Schema};
 use bowstring::DeviceBatch;
-use bowstring::compute::{Aggregates, Projection, filter_where};
+use bowstring::compute::{Query, filter_where};
 use bowstring::expr::{Expr, Literal, Options, col, sum};
 
 use super::{Bench, ROWS, values};
@@ -21,8 +21,8 @@ impl Bench {
     }
 
     fn computed(&mut self, name: &str, must: usize, rows: &DeviceBatch, expr: Expr) {
-        let bound = Projection::bind(&[expr], rows.schema(), &Options::default()).unwrap();
-        self.row(name, must, |stream| bound.evaluate(rows, stream).wait());
+        let bound = Query::new().select(&[expr]).bind(rows.schema(), &Options::default()).unwrap();
+        self.row(name, must, |stream| bound.run(rows, stream).wait());
     }
 
     pub(super) fn expressions(&mut self, rng: &mut Random) {
@@ -39,9 +39,9 @@ impl Bench {
         self.computed("a > 0 and (b < 7 or c >= 0.5), nulls", ROWS * 20 + ROWS * 5 / 8, &rows, three);
         let sum_of = col("b") + col("b");
         let wrapping = Options::default().overflow(bowstring::expr::Overflow::Wrap);
-        let bound = Projection::bind(&[sum_of], rows.schema(), &wrapping).unwrap();
+        let bound = Query::new().select(&[sum_of]).bind(rows.schema(), &wrapping).unwrap();
         self.row("b + b, Int64, wrapping, nulls", ROWS * 16 + ROWS / 4, |stream| {
-            bound.evaluate(&rows, stream).wait()
+            bound.run(&rows, stream).wait()
         });
         self.sixth_query(rng);
         self.texts(rng);
@@ -81,10 +81,12 @@ impl Bench {
         let year = col("shipped").gt_eq(Literal::date(8766)) & col("shipped").lt(Literal::date(9131));
         let condition = year & col("discount").between(0.05, 0.07) & col("quantity").lt(24);
         let revenue = [sum(col("price") * col("discount"))];
-        let bound = Aggregates::bind(&revenue, Some(&condition), rows.schema(), &Options::default()).unwrap();
-        self.row("TPC-H Q6, Decimal128(15, 2), Date32", ROWS * 52, |stream| {
-            bound.aggregate(&rows, stream).wait()
-        });
+        let bound = Query::new()
+            .filter(&condition)
+            .aggregate(&revenue)
+            .bind(rows.schema(), &Options::default())
+            .unwrap();
+        self.row("TPC-H Q6, Decimal128(15, 2), Date32", ROWS * 52, |stream| bound.run(&rows, stream).wait());
         let days = rows.columns()[3].clone();
         let schema = Arc::new(Schema::new(vec![rows.schema().field(3).clone()]));
         let rows = DeviceBatch::try_new(schema, vec![days], ROWS).unwrap();

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, BooleanArray, StringArray};
 use arrow_schema::{DataType, Field, Schema};
 use bowstring::DeviceBatch;
-use bowstring::compute::Projection;
+use bowstring::compute::Query;
 use bowstring::device::testing::{EmulatedDevice, EmulatorOptions};
 use bowstring::exchange::{from_arrow, to_arrow};
 use bowstring::expr::{Options, col};
@@ -37,9 +37,9 @@ fn search(device: &EmulatedDevice, bytes: usize, ran: impl Fn() -> Ran) {
         (col("s").ilike(format!("%{half}B%")), false, OF_CHARACTERS),
         (col("s").like(format!("%{half}\\b%")), false, OF_CHARACTERS),
     ] {
-        let bound = Projection::bind(&[test], rows.schema(), &Options::default()).unwrap();
+        let bound = Query::new().select(&[test]).bind(rows.schema(), &Options::default()).unwrap();
         ran();
-        let made = bound.evaluate(&rows, &stream).wait().unwrap();
+        let made = bound.run(&rows, &stream).wait().unwrap();
         let made = to_arrow(&stream.download(&made.columns()[0]).unwrap()).unwrap();
         let expected: ArrayRef = Arc::new(BooleanArray::from(vec![found]));
         assert_eq!(&made, &expected);

@@ -248,7 +248,7 @@ fn outcomes(values: &DeviceArray, to: Option<&DataType>, target: &Target) -> [Ve
     let filtered = masks.iter().flat_map(|mask| {
         [
             filter(values, mask, stream).wait(),
-            Selection::new(mask, stream).and_then(|kept| kept.filter(values).wait()),
+            Selection::of_mask(mask, stream).wait().and_then(|kept| kept.filter(values).wait()),
         ]
     });
     let taken = take(values, &indices, &TakeOptions::default(), stream).wait();

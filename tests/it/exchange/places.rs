@@ -134,7 +134,10 @@ fn unknown_extents_are_looked_at_on_the_host() {
             assert_eq!(to_arrow(&result.unwrap()).unwrap().len(), rows);
         };
         right(filter(array, &mask, &stream).wait(), 2);
-        right(Selection::new(&mask, &stream).and_then(|selection| selection.filter(array).wait()), 2);
+        right(
+            Selection::of_mask(&mask, &stream).wait().and_then(|selection| selection.filter(array).wait()),
+            2,
+        );
         right(take(array, &rows, &TakeOptions::default(), &stream).wait(), 2);
         right(cast(array, array.data_type(), &CastOptions::default(), &stream).wait(), 3);
         right(is_null(array, &stream).wait(), 3);

@@ -135,8 +135,8 @@ fn sums_that_do_not_fit_are_errors_wrap_or_are_null() {
             batch(&target, &[("large", large.clone()), ("fits", fits.clone()), ("d", decimals.clone())]);
         let run = |of: &str, overflow: Overflow| {
             let options = Options::default().overflow(overflow);
-            let bound = Aggregates::bind(&[sum(col(of))], None, rows.schema(), &options).unwrap();
-            bound.aggregate(&rows, &target.stream).wait().map(|row| RecordBatch::try_from(&row).unwrap())
+            let bound = Query::new().aggregate(&[sum(col(of))]).bind(rows.schema(), &options).unwrap();
+            bound.run(&rows, &target.stream).wait().map(|row| RecordBatch::try_from(&row).unwrap())
         };
         let int = |made: RecordBatch| made.column(0).as_primitive::<Int64Type>().iter().next().unwrap();
         // The path to the sum does not matter, only the sum itself.
@@ -154,7 +154,6 @@ fn sums_that_do_not_fit_are_errors_wrap_or_are_null() {
 #[test]
 fn aggregates_of_a_stream_are_those_of_all_its_rows() {
     use bowstring::array::Batches;
-    use bowstring::compute::batches::aggregate_batches;
     for target in devices() {
         let mut rng = Random::new(3);
         let columns: Vec<(&str, ArrayRef)> = vec![
@@ -166,23 +165,27 @@ fn aggregates_of_a_stream_are_those_of_all_its_rows() {
         all.extend((0..40).map(|i| sum(col("a") * i)));
         let positive = col("a").gt(0);
         let whole = batch(&target, &columns);
-        let bound = Aggregates::bind(&all, Some(&positive), whole.schema(), &Options::default()).unwrap();
-        let right = RecordBatch::try_from(&bound.aggregate(&whole, &target.stream).wait().unwrap()).unwrap();
+        let bound =
+            Query::new().filter(&positive).aggregate(&all).bind(whole.schema(), &Options::default()).unwrap();
+        let right = RecordBatch::try_from(&bound.run(&whole, &target.stream).wait().unwrap()).unwrap();
         let parts = [0..0, 0..1, 1..5000, 5000..5000, 5000..9000].map(|rows| {
             let part = columns.iter().map(|(name, column)| (*name, column.slice(rows.start, rows.len())));
             Ok(batch(&target, &part.collect::<Vec<_>>()))
         });
         let place = target.stream.device().place();
         let stream = Batches::new(whole.schema().clone(), place, parts.into_iter());
-        let row = aggregate_batches(stream, &bound, &target.stream).unwrap();
+        let row = bound.run_batches(stream, &target.stream).next().unwrap().unwrap();
         assert_eq!(RecordBatch::try_from(&row).unwrap(), right, "{target:?}");
         // Batches without rows, and a batch that fails.
         let none = Batches::new(whole.schema().clone(), place, std::iter::empty());
-        let row = RecordBatch::try_from(&aggregate_batches(none, &bound, &target.stream).unwrap()).unwrap();
+        let row = bound.run_batches(none, &target.stream).next().unwrap().unwrap();
+        let row = RecordBatch::try_from(&row).unwrap();
         assert_eq!(row.column(0).as_primitive::<Int64Type>().value(0), 0);
         assert!(row.column(1).is_null(0));
         let failed = Err(Error::Invalid { operation: "test", problem: "no more".into() });
         let stream = Batches::new(whole.schema().clone(), place, [Ok(whole.clone()), failed].into_iter());
-        assert!(matches!(aggregate_batches(stream, &bound, &target.stream), Err(Error::Invalid { .. })));
+        let mut rows = bound.run_batches(stream, &target.stream);
+        assert!(matches!(rows.next(), Some(Err(Error::Invalid { .. }))));
+        assert!(rows.next().is_none());
     }
 }

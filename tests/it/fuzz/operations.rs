@@ -129,7 +129,7 @@ impl Operation {
         let done = match self {
             Operation::Slice(start, len) => array.slice(*start, *len)?,
             Operation::Filter(mask) => filter(array, &on(mask)?, stream).wait()?,
-            Operation::Select(mask) => Selection::new(&on(mask)?, stream)?.filter(array).wait()?,
+            Operation::Select(mask) => Selection::of_mask(&on(mask)?, stream).wait()?.filter(array).wait()?,
             Operation::Take(indices, out_of_bounds) => {
                 let options = TakeOptions { out_of_bounds: *out_of_bounds };
                 take(array, &on(indices)?, &options, stream).wait()?

@@ -7,7 +7,7 @@ use arrow_array::*;
 use arrow_buffer::{OffsetBuffer, ScalarBuffer};
 use arrow_schema::{DataType, Field, Schema, UnionFields};
 use bowstring::compute::{
-    CastOptions, Coalescer, Projection, Scalar, Selection, TakeOptions, aggregate, can_cast, cast, concat,
+    CastOptions, Coalescer, Query, Scalar, Selection, TakeOptions, aggregate, can_cast, cast, concat,
     drop_nulls, evaluate, fill_null, filter, filter_where, is_not_null, is_null, logical_null_count,
     null_count, take,
 };
@@ -147,10 +147,14 @@ pub fn all(rows: usize) -> Vec<Work> {
     let both = [sum(col("c0")), count_all()];
     add("aggregate".into(), Box::new(move || aggregate(&rows, &both, None, &on).wait().map(drop)));
     let (rows, on) = own();
-    let bound = Projection::bind(&[col("c4") + col("c4")], rows.schema(), &Options::default()).unwrap();
-    add("projection".into(), Box::new(move || bound.evaluate(&rows, &on).wait().map(drop)));
+    let bound =
+        Query::new().select(&[col("c4") + col("c4")]).bind(rows.schema(), &Options::default()).unwrap();
+    add("projection".into(), Box::new(move || bound.run(&rows, &on).wait().map(drop)));
     let (values, masked, on) = (arrays[0].clone(), mask, stream.clone());
-    add("selection".into(), Box::new(move || Selection::new(&masked, &on)?.filter(&values).wait().map(drop)));
+    add(
+        "selection".into(),
+        Box::new(move || Selection::of_mask(&masked, &on).wait()?.filter(&values).wait().map(drop)),
+    );
     works
 }
 

@@ -1,30 +1,16 @@
 //! Selects the function for a cast between a pair of Arrow types. This table covers casts between types of
-//! fixed width, and determines which casts are supported.
-//!
-//! The one idea: arrow-cast decides by `match` on pairs of types, and often casts twice (Int64 to Date32 is
-//! Int64 to Int32 to Date32). Here each pair becomes one
-//! [`FunctionCall`](bowstring_kernels::functions::FunctionCall), and all bounds are computed once, exactly.
-
-mod decimal;
-mod rule;
-mod temporal;
-#[cfg(test)]
-mod tests;
-mod text;
-mod zones;
+//! fixed width, text included.
 
 use arrow_schema::{DataType, IntervalUnit, TimeUnit};
 use bowstring_kernels::function::Number;
 use bowstring_kernels::function::temporal::{DayTimeToInterval, MonthsToInterval};
 use bowstring_kernels::functions::Function;
 
-pub(in crate::compute) use rule::CastRule;
-use rule::{apply, apply_plain};
-pub(in crate::compute) use temporal::instants;
-pub(in crate::compute) use text::{reading_words, writing_words, zoned_words};
+use super::rule::{CastRule, apply, apply_plain};
+use super::{decimal, temporal, text};
 
 /// The rule for casting values of one type to another.
-pub(in crate::compute) fn cast_rule(from: &DataType, to: &DataType) -> CastRule {
+pub(crate) fn cast_rule(from: &DataType, to: &DataType) -> CastRule {
     if from == to {
         return CastRule::Same;
     }

@@ -71,7 +71,7 @@ fn writing(from: &DataType) -> Option<Writing> {
 }
 
 /// The parameters of the parser for a type.
-pub(in crate::compute) fn reading_words(to: &DataType) -> Vec<u64> {
+pub(crate) fn reading_words(to: &DataType) -> Vec<u64> {
     use DataType::*;
     match to {
         Timestamp(unit, zone) => with_zone(&[cuts(*unit)], zone.as_deref()),
@@ -85,7 +85,7 @@ pub(in crate::compute) fn reading_words(to: &DataType) -> Vec<u64> {
 }
 
 /// The parameters of the formatter for a type.
-pub(in crate::compute) fn writing_words(from: &DataType) -> Vec<u64> {
+pub(crate) fn writing_words(from: &DataType) -> Vec<u64> {
     use DataType::*;
     match from {
         Timestamp(unit, zone) => with_zone(&[cuts(*unit), u64::from(zone.is_some())], zone.as_deref()),
@@ -140,7 +140,7 @@ fn with_zone(first: &[u64], zone: Option<&str>) -> Vec<u64> {
 }
 
 /// The parameters of a cast that depends on a time zone; `None` if the zone is unknown.
-pub(in crate::compute) fn zoned_words(from: &DataType, to: &DataType) -> Option<Vec<u64>> {
+pub(crate) fn zoned_words(from: &DataType, to: &DataType) -> Option<Vec<u64>> {
     use DataType::*;
     let (zoning, units, zone) = match (from, to) {
         (Timestamp(unit, zone), Date32) => (Zoning::ToDate32, [*unit; 2], zone),

@@ -1,4 +1,5 @@
-//! Merges the partial aggregates of tiles and launches into one result row.
+//! Aggregates: the types of their results, and the merging of the partial aggregates of tiles and launches
+//! into one row. Every device leaves the same partial aggregates.
 
 use std::sync::Arc;
 
@@ -9,13 +10,13 @@ use bowstring_kernels::program::code::PART_WORDS;
 use bowstring_kernels::program::word::{key, plain_nan_f32, plain_nan_f64};
 
 use crate::array::{Bitmap, Parts};
-use crate::expr::plan::{Bound, Op, Plan, number_of};
+use crate::expr::plan::{Bound, Id, Op, Plan, number_of};
 use crate::expr::{Aggregation, Finish, Fold, Options, Overflow, extended};
 use crate::{Device, DeviceArray, DeviceBatch, Error, Result};
 
-/// Adds the steps that an aggregate needs before its fold to the plan. Returns the root to aggregate.
-pub(super) fn prepared(one: &Aggregation, plan: &mut Plan, root: usize) -> Result<usize> {
-    let id = plan.roots[root];
+/// Adds the steps that an aggregate of a node needs before its fold to the plan. Returns the node to
+/// aggregate.
+pub(crate) fn prepared(one: &Aggregation, plan: &mut Plan, id: Id) -> Result<Id> {
     let data_type = plan.nodes[id].data_type.clone();
     let Some(number) = number_of(&data_type) else {
         return Err(Error::invalid("expression", format!("{one}: not of {data_type}")));
@@ -63,7 +64,8 @@ fn mean_scale(scale: i8) -> i8 {
 }
 
 /// The information that turns partial aggregates into a row.
-pub(super) struct Folded {
+#[derive(Clone, Debug)]
+pub(crate) struct Folded {
     pub aggregations: Vec<Aggregation>,
     /// The types of the aggregated values.
     pub types: Vec<DataType>,
@@ -71,10 +73,19 @@ pub(super) struct Folded {
 }
 
 impl Folded {
+    /// The schema of the result row.
+    pub fn schema(&self) -> Schema {
+        let field = |(one, of): (&Aggregation, &DataType)| {
+            let to = result_type(one, of).unwrap_or_else(|| of.clone());
+            Field::new(&one.name, to, one.fold != Fold::Count)
+        };
+        Schema::new(self.aggregations.iter().zip(&self.types).map(field).collect::<Vec<_>>())
+    }
+
     /// Computes the result row from the partial aggregates of each launch.
     pub fn row(&self, launches: &[Vec<u64>]) -> Result<DeviceBatch> {
         let most = bowstring_kernels::program::code::AGGREGATES;
-        let (mut fields, mut columns) = (vec![], vec![]);
+        let mut columns = vec![];
         // A launch on a device has as many aggregates as fit; the host's single run has all.
         let each = if launches.len() == 1 { self.types.len().max(1) } else { most };
         for (i, (one, of)) in self.aggregations.iter().zip(&self.types).enumerate() {
@@ -84,10 +95,9 @@ impl Folded {
             let parts = parts.map(|part| &part[i % each * PART_WORDS as usize..][..PART_WORDS as usize]);
             let to = result_type(one, of).ok_or_else(|| Error::invalid("aggregate", "no such aggregate"))?;
             let value = self.value(one, of, &to, parts)?;
-            fields.push(Field::new(&one.name, to.clone(), one.fold != Fold::Count));
             columns.push(of_one_row(&to, value)?);
         }
-        DeviceBatch::try_new(Arc::new(Schema::new(fields)), columns, 1)
+        DeviceBatch::try_new(Arc::new(self.schema()), columns, 1)
     }
 
     fn value<'a>(

@@ -7,12 +7,19 @@ use arrow_array::{ArrayRef, Int32Array, Int64Array};
 use arrow_cast::display::{ArrayFormatter, FormatOptions};
 use arrow_schema::DataType;
 
-use super::rules::instants;
-use crate::gpu::cast::Misfits;
+use super::temporal::instants;
+
+/// The text printed for a value that has no textual form.
+pub(crate) struct Misfits {
+    /// The text before and after the number.
+    pub said: [String; 2],
+    /// Values in this range have a textual form.
+    pub unsaid: [i64; 2],
+}
 
 /// The text for such values of a type, derived from the text that arrow prints for the greatest number.
 /// `None` if that number has a textual form, because then all values of the type have one.
-pub(super) fn misfits(of: &DataType) -> Option<Misfits> {
+pub(crate) fn misfits(of: &DataType) -> Option<Misfits> {
     use DataType::*;
     let (numbers, greatest): (ArrayRef, i64) = match of {
         Date32 | Time32(_) => (Arc::new(Int32Array::from(vec![i32::MAX])), i32::MAX.into()),

@@ -8,7 +8,7 @@ use bowstring_kernels::written::writers::Writing;
 
 /// The method of a cast.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(in crate::compute) enum CastRule {
+pub(crate) enum CastRule {
     /// The bits do not change.
     Same,
     /// Applies a function to every value.

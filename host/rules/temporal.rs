@@ -42,7 +42,7 @@ fn calendar(unit: TimeUnit) -> (i128, i128) {
 }
 
 /// The first and last of those instants that fit into 64 bits.
-pub(in crate::compute) fn instants(unit: TimeUnit) -> [i64; 2] {
+pub(crate) fn instants(unit: TimeUnit) -> [i64; 2] {
     let (first, last) = common(calendar(unit), ALL);
     [first as i64, last as i64]
 }

@@ -1,0 +1,349 @@
+//! Queries: a filter, and columns or aggregates of the rows that it keeps. A query is bound to a schema once
+//! and then runs on any number of batches.
+//!
+//! The one idea: a bound query is plans with named roles (a condition, outputs). Whatever a plan's program
+//! cannot run (casts, tests of text) runs before it, see [`settled`](super::settled).
+
+use std::future::Future;
+use std::sync::Arc;
+
+use arrow_schema::{Field, Schema, SchemaRef};
+
+use super::batches::each_ahead;
+use super::settled::{check, settled};
+use super::{Selection, computed, engine, reach_all};
+use crate::array::{Batches, Place};
+use crate::expr::bind::bind;
+use crate::expr::plan::{Op, Plan};
+use crate::expr::print::name;
+use crate::expr::{Aggregation, Expr, Fold, Options};
+use crate::rules::{Folded, prepared};
+use crate::{DeviceArray, DeviceBatch, Error, Pending, Result, Stream, pass};
+
+/// A description of results: the rows of batches to keep, and columns or aggregates of those.
+///
+/// ```
+/// use arrow_schema::{DataType, Field, Schema};
+/// use bowstring::{compute::Query, expr::{Options, col}};
+/// # fn main() -> bowstring::Result<()> {
+/// let schema = Schema::new(vec![Field::new("a", DataType::Int32, true)]);
+/// let twice = Query::new().select([col("a") + col("a")]).bind(&schema, &Options::default())?;
+/// assert!(twice.explain().ends_with("%1 = Arithmetic(Add, Fails)(%0, %0): Int32\nreturn %1"));
+/// let no_number = Query::new().filter(col("a").lt("?")).bind(&schema, &Options::default());
+/// assert!(no_number.is_err()); // known before there are any rows
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Query {
+    filter: Option<Expr>,
+    wanted: Wanted,
+}
+
+/// The results of a query.
+#[derive(Clone, Debug, Default)]
+enum Wanted {
+    #[default]
+    Rows,
+    Columns(Vec<Expr>),
+    Aggregates(Vec<Aggregation>),
+}
+
+/// A [`Query`] bound to a schema.
+#[derive(Clone, Debug)]
+pub struct BoundQuery {
+    schema: SchemaRef,
+    /// The condition of a query that does not aggregate.
+    filter: Option<Arc<Plan>>,
+    results: Results,
+}
+
+#[derive(Clone, Debug)]
+enum Results {
+    Rows,
+    Columns(Columns),
+    /// The plan has the condition.
+    Aggregates(Arc<Plan>, Folded),
+}
+
+/// Columns computed from the kept rows of some columns.
+#[derive(Clone, Debug)]
+struct Columns {
+    plan: Arc<Plan>,
+    /// The columns of the input that the plan reads, in its order, and their schema.
+    read: Vec<usize>,
+    schema: SchemaRef,
+    fields: Vec<Field>,
+}
+
+impl Query {
+    /// A query that returns all rows as they are.
+    pub fn new() -> Query {
+        Query::default()
+    }
+
+    /// Keeps only the rows for which `predicate` is true; null is not true. Several filters keep the rows
+    /// for which all predicates are true.
+    pub fn filter(self, predicate: impl Into<Expr>) -> Query {
+        let predicate = predicate.into();
+        let filter = match self.filter {
+            None => predicate,
+            Some(first) => first & predicate,
+        };
+        Query { filter: Some(filter), ..self }
+    }
+
+    /// Computes these columns from the kept rows, in place of the input's own.
+    pub fn select(self, exprs: impl IntoIterator<Item: Into<Expr>>) -> Query {
+        Query { wanted: Wanted::Columns(exprs.into_iter().map(Into::into).collect()), ..self }
+    }
+
+    /// Aggregates the kept rows into one row.
+    pub fn aggregate(self, aggregations: impl IntoIterator<Item: Into<Aggregation>>) -> Query {
+        let aggregations = aggregations.into_iter().map(Into::into).collect();
+        Query { wanted: Wanted::Aggregates(aggregations), ..self }
+    }
+
+    /// Binds the query to a schema. Returns an error if an expression does not fit it.
+    pub fn bind(&self, schema: &Schema, options: &Options) -> Result<BoundQuery> {
+        let filter = self.filter.as_ref();
+        let filter_plan = || filter.map(|filter| bind(Some(filter), &[], schema, options)).transpose();
+        let (filter, results) = match &self.wanted {
+            Wanted::Rows => (filter_plan()?, Results::Rows),
+            Wanted::Columns(exprs) => {
+                (filter_plan()?, Results::Columns(Columns::bind(exprs, schema, options)?))
+            }
+            Wanted::Aggregates(aggregations) => {
+                let of: Vec<Expr> = aggregations.iter().map(|one| one.of.clone()).collect();
+                let mut plan = bind(filter, &of, schema, options)?;
+                for (i, one) in aggregations.iter().enumerate() {
+                    let of = plan.outputs[i];
+                    plan.outputs[i] = prepared(one, &mut plan, of)?;
+                }
+                let types = plan.outputs.iter().map(|output| plan.nodes[*output].data_type.clone()).collect();
+                let folded = Folded { aggregations: aggregations.clone(), types, options: *options };
+                (None, Results::Aggregates(Arc::new(plan), folded))
+            }
+        };
+        Ok(BoundQuery { schema: Arc::new(schema.clone()), filter: filter.map(Arc::new), results })
+    }
+
+    /// Binds the query to a batch's schema and runs it.
+    pub(super) fn run_once(&self, batch: &DeviceBatch, stream: &Stream) -> Pending<DeviceBatch> {
+        Pending::begun(|| Ok(self.bind(batch.schema(), &Options::default())?.run(batch, stream)))
+    }
+}
+
+impl Columns {
+    fn bind(exprs: &[Expr], schema: &Schema, options: &Options) -> Result<Columns> {
+        let mut plan = bind(None, exprs, schema, options)?;
+        let nullable = plan.nullable(|index| schema.field(index).is_nullable());
+        let field = |(expr, output): (&Expr, &usize)| {
+            let node = &plan.nodes[*output];
+            match node.op {
+                Op::Column(index) => schema.field(index).clone().with_name(name(expr, schema)),
+                _ => Field::new(name(expr, schema), node.data_type.clone(), nullable[*output]),
+            }
+        };
+        let fields = exprs.iter().zip(&plan.outputs).map(field).collect();
+        let read = plan.renumber_columns();
+        let schema =
+            Arc::new(schema.project(&read).map_err(|error| Error::invalid("query", error.to_string()))?);
+        Ok(Columns { plan: Arc::new(plan), read, schema, fields })
+    }
+
+    /// Evaluates the columns. `columns` are those that the plan reads.
+    async fn evaluate(self, columns: DeviceBatch, stream: Stream) -> Result<DeviceBatch> {
+        let Columns { plan, schema, mut fields, .. } = self;
+        let rows = columns.len();
+        let (plan, arrays) = settled("evaluate", &plan, &schema, &columns, &stream).await?;
+        let is_column = |output: &usize| matches!(plan.nodes[*output].op, Op::Column(_));
+        let computed: Vec<usize> = plan.outputs.iter().copied().filter(|output| !is_column(output)).collect();
+        let mut made = computed::outputs(&plan.only(&computed), &arrays, rows, &stream)?.into_iter();
+        let mut results = vec![];
+        for (output, field) in plan.outputs.iter().zip(&mut fields) {
+            let array = match plan.nodes[*output].op {
+                Op::Column(index) => arrays[index].clone(),
+                _ => made.next().expect("one for each that is computed"),
+            };
+            // Data may contain nulls even if the schema says otherwise.
+            if !field.is_nullable() && array.possible_nulls().is_some() {
+                *field = field.clone().with_nullable(true);
+            }
+            results.push(array);
+        }
+        // The remaining arrays only report which rows failed.
+        let failing: Vec<DeviceArray> = made.collect();
+        pass::readable(&failing).await;
+        failing.iter().try_for_each(DeviceArray::wait)?;
+        let made = DeviceBatch::try_new(Arc::new(Schema::new(fields)), results, rows)?;
+        Ok(made.with_metadata(columns.metadata().clone()))
+    }
+}
+
+impl BoundQuery {
+    /// The schema of the results. A batch of results may have nullable fields where this schema has none, if
+    /// the input has nulls against its own schema.
+    pub fn schema(&self) -> SchemaRef {
+        match &self.results {
+            Results::Rows => self.schema.clone(),
+            Results::Columns(columns) => Arc::new(Schema::new(columns.fields.clone())),
+            Results::Aggregates(_, folded) => Arc::new(folded.schema()),
+        }
+    }
+
+    /// Describes the bound plans as text: one line per node, then the condition and the results.
+    pub fn explain(&self) -> String {
+        let results = match &self.results {
+            Results::Rows => None,
+            Results::Columns(columns) => Some(&columns.plan),
+            Results::Aggregates(plan, _) => Some(plan),
+        };
+        let plans = self.filter.iter().chain(results).map(|plan| plan.to_string());
+        plans.collect::<Vec<_>>().join("\n")
+    }
+
+    /// Runs the query on a batch, which must have the bound types.
+    pub fn run(&self, batch: &DeviceBatch, stream: &Stream) -> Pending<DeviceBatch> {
+        Pending::begun(|| {
+            check("query", &self.schema, batch)?;
+            let filter = self.filter.as_ref().filter(|_| !batch.is_empty());
+            Ok(match (&self.results, filter) {
+                (Results::Rows, None) => Pending::known(Ok(batch.clone())),
+                (Results::Rows, Some(filter)) => self.filtered(filter, batch.clone(), batch, stream)?,
+                (Results::Columns(columns), None) => {
+                    let read = projected(batch, &columns.schema, &columns.read)?;
+                    begin(stream, columns.clone().evaluate(read, stream.clone()))?
+                }
+                (Results::Columns(columns), Some(filter)) => {
+                    let read = projected(batch, &columns.schema, &columns.read)?;
+                    let kept = self.filtered(filter, read, batch, stream)?;
+                    let (columns, on) = (columns.clone(), stream.clone());
+                    begin(stream, async move { columns.evaluate(kept.await?, on).await })?
+                }
+                (Results::Aggregates(plan, folded), _) => {
+                    let folded = folded.clone();
+                    self.partials(plan, &folded, batch, stream)?.map(move |words| folded.row(&words))
+                }
+            })
+        })
+    }
+
+    /// Runs the query on each batch of a stream when its result is requested; all must have the bound schema.
+    /// A query that aggregates yields one row for all batches, and begins one batch while it waits for
+    /// another. The row number in an error counts from the start of its batch.
+    pub fn run_batches(&self, batches: Batches, stream: &Stream) -> Batches {
+        let (query, on, schema) = (self.clone(), stream.clone(), self.schema());
+        if let Results::Aggregates(plan, folded) = &self.results {
+            let (plan, folded) = (plan.clone(), folded.clone());
+            let row = std::iter::once_with(move || query.aggregated(&plan, &folded, batches, &on));
+            return Batches::new(schema, Place::CPU, row);
+        }
+        let (to, place) = (schema.clone(), stream.device().place());
+        let ahead = if self.filter.is_some() { engine(stream).batches_ahead() } else { 0 };
+        let results = each_ahead(batches, ahead, move |batch| Ok(query.run(batch, &on))).map(move |batch| {
+            let made = batch?;
+            let (columns, metadata, rows) = (made.columns().to_vec(), made.metadata().clone(), made.len());
+            Ok(DeviceBatch::try_new(to.clone(), columns, rows)?.with_metadata(metadata))
+        });
+        Batches::new(schema, place, results)
+    }
+
+    /// Selects the rows that the query keeps, to filter any number of arrays of that many rows. On a GPU the
+    /// first [`wait`](Pending::wait) synchronises, because the number of rows depends on the data.
+    pub fn selection(&self, batch: &DeviceBatch, stream: &Stream) -> Pending<Selection> {
+        let (query, batch, on) = (self.clone(), batch.clone(), stream.clone());
+        Pending::begun(|| {
+            let none = || Error::invalid("selection", "a query without a filter, or one that aggregates");
+            let filter = query.filter.clone().ok_or_else(none)?;
+            begin(stream, async move {
+                let (plan, columns) = settled("filter_where", &filter, &query.schema, &batch, &on).await?;
+                let selected = engine(&on).select_where(&plan, &columns, batch.len(), &on)?;
+                Selection::of(selected, batch.len(), &on).await
+            })
+        })
+    }
+
+    /// Filters `rows`, some columns of the batch that the condition reads.
+    fn filtered(
+        &self,
+        filter: &Arc<Plan>,
+        rows: DeviceBatch,
+        batch: &DeviceBatch,
+        stream: &Stream,
+    ) -> Result<Pending<DeviceBatch>> {
+        reach_all("filter_where", rows.columns(), stream)?;
+        let (filter, schema) = (filter.clone(), self.schema.clone());
+        let (batch, on) = (batch.clone(), stream.clone());
+        begin(stream, async move {
+            let (plan, columns) = settled("filter_where", &filter, &schema, &batch, &on).await?;
+            let kept = engine(&on).filter_where(&plan, &columns, rows.columns(), batch.len(), &on)?.await?;
+            let made = DeviceBatch::try_new(rows.schema().clone(), kept.columns, kept.rows)?;
+            Ok(made.with_metadata(rows.metadata().clone()))
+        })
+    }
+
+    /// The partial aggregates that each launch produces.
+    fn partials(
+        &self,
+        plan: &Arc<Plan>,
+        folded: &Folded,
+        batch: &DeviceBatch,
+        stream: &Stream,
+    ) -> Result<Pending<Vec<Vec<u64>>>> {
+        let (plan, schema, batch, on) = (plan.clone(), self.schema.clone(), batch.clone(), stream.clone());
+        let kinds: Vec<Fold> = folded.aggregations.iter().map(|one| one.fold).collect();
+        begin(stream, async move {
+            let rows = batch.len();
+            let (plan, columns) = settled("aggregate", &plan, &schema, &batch, &on).await?;
+            // Constant rows take no memory, so there can be arbitrarily many of them.
+            let on_host = rows == 0 || kinds.is_empty() || plan.is_constant();
+            let engine = if on_host { engine(&Stream::cpu()) } else { engine(&on) };
+            engine.aggregate(&plan, &kinds, &columns, rows, &on)?.await
+        })
+    }
+
+    /// Aggregates the rows of many batches into one row.
+    fn aggregated(
+        &self,
+        plan: &Arc<Plan>,
+        folded: &Folded,
+        batches: Batches,
+        stream: &Stream,
+    ) -> Result<DeviceBatch> {
+        let mut all: Vec<Vec<u64>> = vec![];
+        let mut add = |words: Option<Pending<Vec<Vec<u64>>>>| -> Result<()> {
+            for (i, words) in words.map_or(Ok(vec![]), Pending::wait)?.into_iter().enumerate() {
+                all.resize_with(all.len().max(i + 1), Vec::new);
+                all[i].extend(words);
+            }
+            Ok(())
+        };
+        let mut before = None;
+        for batch in batches {
+            let batch = batch?;
+            check("aggregate", &self.schema, &batch)?;
+            // An empty batch contributes nothing.
+            if !batch.is_empty() {
+                add(before.replace(self.partials(plan, folded, &batch, stream)?))?;
+            }
+        }
+        add(before)?;
+        folded.row(&if all.is_empty() { vec![vec![]] } else { all })
+    }
+}
+
+/// The batch with only these columns.
+fn projected(batch: &DeviceBatch, schema: &SchemaRef, columns: &[usize]) -> Result<DeviceBatch> {
+    let columns = columns.iter().map(|column| batch.columns()[*column].clone()).collect();
+    Ok(DeviceBatch::try_new(schema.clone(), columns, batch.len())?.with_metadata(batch.metadata().clone()))
+}
+
+/// Begins an operation on a stream.
+fn begin<T>(
+    stream: &Stream,
+    operation: impl Future<Output = Result<T>> + Send + 'static,
+) -> Result<Pending<T>> {
+    let _current = stream.enter()?;
+    Ok(Pending::begin(stream, operation))
+}

@@ -1,0 +1,228 @@
+//! L6: what operations ask of the place where the data is. [`cpu`](crate::cpu) and [`gpu`](crate::gpu) each
+//! have an engine that answers.
+//!
+//! The one idea: an operation checks its arguments, chooses an engine once, and then only asks. So it is
+//! written once, and the two implementations have whatever differs between the host and a device.
+
+use std::borrow::Cow;
+use std::future::Future;
+use std::pin::Pin;
+
+use arrow_cast::CastOptions;
+use arrow_schema::{DataType, SchemaRef};
+use bowstring_kernels::functions::FunctionCall;
+
+use crate::array::{Bitmap, DeviceArray, DeviceBatch, Side};
+use crate::expr::Fold;
+use crate::expr::plan::{Plan, TextTest};
+use crate::{Pending, Result, Stream};
+
+/// A result that is computed when it is awaited.
+pub(crate) type Later<'a, T> = Pin<Box<dyn Future<Output = Result<T>> + Send + 'a>>;
+
+/// The check of null counts, one for each array.
+pub(crate) type NullCheck = Box<dyn FnOnce(&[u64]) -> Result<()> + Send>;
+
+/// The operations on one kind of memory. The stream's device reaches all arrays: callers have checked that.
+pub(crate) trait Engine: Sync {
+    /// Returns the array in the form in which the engine reads it. On the host this waits for its event.
+    fn admit<'a>(&self, array: &'a DeviceArray) -> Result<Cow<'a, DeviceArray>>;
+
+    /// Keeps the rows of columns at which a mask of their length is true.
+    fn filter(
+        &self,
+        columns: &[DeviceArray],
+        mask: &DeviceArray,
+        stream: &Stream,
+    ) -> Result<Pending<Filtered>>;
+
+    /// Finds the rows at which a mask is true.
+    fn select(&self, mask: &DeviceArray, stream: &Stream) -> Result<Pending<Box<dyn Selected>>>;
+
+    /// Takes the rows at `indices` from columns of `rows` rows.
+    fn take(
+        &self,
+        columns: &[DeviceArray],
+        rows: usize,
+        indices: &DeviceArray,
+        out_of_bounds: OutOfBounds,
+        stream: &Stream,
+    ) -> Result<Pending<Vec<DeviceArray>>>;
+
+    /// Casts each array to its type. The types are known to be castable.
+    fn cast(
+        &self,
+        columns: &[(&DeviceArray, &DataType)],
+        options: &CastOptions<'_>,
+        stream: &Stream,
+    ) -> Result<Pending<Vec<DeviceArray>>>;
+
+    /// Concatenates several arrays of one type. `host` is the engine for work that no device does.
+    fn concat(
+        &self,
+        arrays: &[&DeviceArray],
+        host: &'static dyn Engine,
+        stream: &Stream,
+    ) -> Result<Pending<DeviceArray>>;
+
+    /// Applies a function to every value. A value that does not fit becomes null.
+    fn map(
+        &self,
+        operation: &'static str,
+        values: &DeviceArray,
+        call: FunctionCall,
+        stream: &Stream,
+    ) -> Result<DeviceArray>;
+
+    /// Counts the nulls in the arrays' own validity bitmaps. Known counts are reused.
+    fn null_counts(&self, arrays: &[DeviceArray], stream: &Stream) -> Result<Pending<Vec<usize>>>;
+
+    /// Returns the arrays with a check of their null counts: at once if the engine counts at once, otherwise
+    /// for the first caller that waits for one of them. All arrays have a validity bitmap.
+    fn check_null_counts(
+        &self,
+        arrays: Vec<DeviceArray>,
+        check: NullCheck,
+        stream: &Stream,
+    ) -> Result<Vec<DeviceArray>>;
+
+    /// Finds out which rows of a union, of runs, or of a dictionary are valid.
+    fn logical_validity(
+        &self,
+        operation: &'static str,
+        values: &DeviceArray,
+        stream: &Stream,
+    ) -> Result<Valid>;
+
+    /// Makes the complement of a bitmap of `values`, as booleans.
+    fn inverted(&self, values: &DeviceArray, bits: &Bitmap, stream: &Stream) -> Result<DeviceArray>;
+
+    /// Makes booleans that all have the same value.
+    fn filled(&self, operation: &'static str, bit: bool, len: usize, stream: &Stream) -> Result<DeviceArray>;
+
+    /// Makes the numbers of all rows of `values`, from 0 on, null wherever `valid` is unset.
+    fn row_numbers(
+        &self,
+        operation: &'static str,
+        values: &DeviceArray,
+        valid: Bitmap,
+        stream: &Stream,
+    ) -> Result<DeviceArray>;
+
+    /// Evaluates the outputs of a plan to arrays.
+    fn evaluate(
+        &self,
+        plan: &Plan,
+        columns: &[DeviceArray],
+        rows: usize,
+        stream: &Stream,
+    ) -> Result<Vec<DeviceArray>>;
+
+    /// Finds the rows at which the condition of a plan is true.
+    fn select_where(
+        &self,
+        plan: &Plan,
+        columns: &[DeviceArray],
+        rows: usize,
+        stream: &Stream,
+    ) -> Result<Pending<Box<dyn Selected>>>;
+
+    /// Keeps the rows of `arrays` at which the condition of a plan over `columns` is true.
+    fn filter_where(
+        &self,
+        plan: &Plan,
+        columns: &[DeviceArray],
+        arrays: &[DeviceArray],
+        rows: usize,
+        stream: &Stream,
+    ) -> Result<Pending<Filtered>>;
+
+    /// Aggregates the outputs of a plan, over the rows at which its condition is true. Yields the partial
+    /// aggregates of each launch.
+    fn aggregate(
+        &self,
+        plan: &Plan,
+        kinds: &[Fold],
+        columns: &[DeviceArray],
+        rows: usize,
+        stream: &Stream,
+    ) -> Result<Pending<Vec<Vec<u64>>>>;
+
+    /// Tests each row of text. No side is a dictionary.
+    fn test_text<'a>(
+        &self,
+        test: TextTest,
+        left: Side<'a>,
+        right: Side<'a>,
+        rows: usize,
+        stream: &'a Stream,
+    ) -> Later<'a, DeviceArray>;
+
+    /// The length of the longest list whose values a plan compares one by one.
+    fn longest_list(&self) -> usize;
+
+    /// The number of batches of a stream that are begun in advance.
+    fn batches_ahead(&self) -> usize;
+
+    /// Begins batches of `target` rows that rows are filtered straight into; `None` if the engine moves kept
+    /// rows twice.
+    fn assembly(&self, schema: &SchemaRef, target: usize) -> Option<Box<dyn Assembly>>;
+}
+
+/// The kept rows of columns.
+pub(crate) struct Filtered {
+    pub columns: Vec<DeviceArray>,
+    /// The length of each column.
+    pub rows: usize,
+}
+
+/// Rows that were selected once, to filter any number of columns.
+pub(crate) trait Selected: Send + Sync {
+    /// The number of rows.
+    fn len(&self) -> usize;
+
+    /// Keeps these rows of columns that are as long as the mask was.
+    fn filter(&self, columns: &[DeviceArray], stream: &Stream) -> Result<Pending<Vec<DeviceArray>>>;
+}
+
+/// A batch under construction.
+pub(crate) trait Assembly: Send {
+    /// The number of rows so far.
+    fn rows(&self) -> usize;
+
+    /// Adds all rows of a batch. They fit.
+    fn push(&mut self, batch: &DeviceBatch, stream: &Stream) -> Result<()>;
+
+    /// Adds the rows at which a mask is true. Each batch that has all its rows is passed to `completed`.
+    fn push_filtered(
+        &mut self,
+        batch: &DeviceBatch,
+        mask: &DeviceArray,
+        completed: &mut (dyn FnMut(Vec<DeviceArray>) -> Result<()> + Send),
+        stream: &Stream,
+    ) -> Result<()>;
+
+    /// Returns the columns of the batch, and begins the next one. All columns finish before an error is
+    /// returned, so that none keeps rows that others have lost.
+    fn finish(&mut self, stream: &Stream) -> Result<Vec<DeviceArray>>;
+}
+
+/// The logical validity of rows.
+pub(crate) enum Valid {
+    /// No row is null.
+    All,
+    /// Every row is null.
+    None,
+    /// Booleans without nulls, true for valid rows.
+    These(DeviceArray),
+}
+
+/// The result for an index that is out of bounds: negative, or not less than the number of rows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OutOfBounds {
+    /// Returns [`IndexOutOfBounds`](crate::Error::IndexOutOfBounds) with the first such row.
+    #[default]
+    Error,
+    /// Makes the row null.
+    Null,
+}

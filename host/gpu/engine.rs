@@ -1,0 +1,234 @@
+//! A device's engine: operations launch kernels on the stream, and wait only for numbers that they need.
+
+use std::borrow::Cow;
+
+use arrow_cast::CastOptions;
+use arrow_schema::{DataType, SchemaRef};
+use bowstring_kernels::functions::FunctionCall;
+use bowstring_kernels::program::code::AGGREGATES;
+
+use super::map::{Column, map};
+use super::program::{self, Loaded};
+use super::structure::logical;
+use super::{Outside, Source, cast, concat, filter, nulls, selection, take, text};
+use crate::array::{Bitmap, DeviceArray, Side};
+use crate::engine::{Assembly, Engine, Filtered, Later, NullCheck, OutOfBounds, Selected, Valid};
+use crate::expr::Fold;
+use crate::expr::plan::{Plan, TextTest};
+use crate::pass::{all, readable};
+use crate::{Error, Pending, Result, Stream};
+
+/// The engine for devices, real and emulated.
+pub(crate) struct Gpu;
+
+/// The longest list whose values a program compares one by one; longer lists are searched.
+const LISTED: usize = 256;
+
+/// The number of batches of a stream that are begun in advance: the device counts the rows of the next
+/// batches while the host waits for those of the first.
+const AHEAD: usize = 2;
+
+impl Engine for Gpu {
+    fn admit<'a>(&self, array: &'a DeviceArray) -> Result<Cow<'a, DeviceArray>> {
+        Ok(Cow::Borrowed(array))
+    }
+
+    fn filter(
+        &self,
+        columns: &[DeviceArray],
+        mask: &DeviceArray,
+        stream: &Stream,
+    ) -> Result<Pending<Filtered>> {
+        filter::filter(&columns.iter().collect::<Vec<_>>(), Source::Array(mask), stream)
+    }
+
+    fn select(&self, mask: &DeviceArray, stream: &Stream) -> Result<Pending<Box<dyn Selected>>> {
+        selection::select(Source::Array(mask), stream)
+    }
+
+    fn take(
+        &self,
+        columns: &[DeviceArray],
+        rows: usize,
+        indices: &DeviceArray,
+        out_of_bounds: OutOfBounds,
+        stream: &Stream,
+    ) -> Result<Pending<Vec<DeviceArray>>> {
+        let outside = match out_of_bounds {
+            OutOfBounds::Error => Outside::Refused,
+            OutOfBounds::Null => Outside::Null,
+        };
+        take::take(&columns.iter().collect::<Vec<_>>(), rows, indices, outside, stream)
+    }
+
+    fn cast(
+        &self,
+        columns: &[(&DeviceArray, &DataType)],
+        options: &CastOptions<'_>,
+        stream: &Stream,
+    ) -> Result<Pending<Vec<DeviceArray>>> {
+        cast::cast(columns, options, stream)
+    }
+
+    fn concat(
+        &self,
+        arrays: &[&DeviceArray],
+        host: &'static dyn Engine,
+        stream: &Stream,
+    ) -> Result<Pending<DeviceArray>> {
+        let joined = concat::concat(arrays, stream)?;
+        let arrays: Vec<DeviceArray> = arrays.iter().copied().cloned().collect();
+        let on = stream.clone();
+        Ok(Pending::begin(stream, async move {
+            match joined.await? {
+                Some(joined) => Ok(joined),
+                None => merged(&arrays, host, &on).await,
+            }
+        }))
+    }
+
+    fn map(
+        &self,
+        operation: &'static str,
+        values: &DeviceArray,
+        call: FunctionCall,
+        stream: &Stream,
+    ) -> Result<DeviceArray> {
+        let column = Column { values, to: values.data_type(), call: Some(call) };
+        let mapped = map(operation, &[column], true, stream)?.pop();
+        mapped.ok_or_else(|| Error::invalid(operation, "no array"))
+    }
+
+    fn null_counts(&self, arrays: &[DeviceArray], stream: &Stream) -> Result<Pending<Vec<usize>>> {
+        let known = |values: &DeviceArray| match values.validity() {
+            None => Some(0),
+            Some(_) => values.known_null_count(),
+        };
+        let counts: Vec<Option<usize>> = arrays.iter().map(known).collect();
+        let unknown = arrays.iter().zip(&counts).filter(|(_, known)| known.is_none());
+        let unknown: Vec<(&DeviceArray, &Bitmap)> =
+            unknown.filter_map(|(values, _)| Some((values, values.validity()?))).collect();
+        Ok(nulls::null_counts(&unknown, stream)?.map(move |counted| {
+            let mut counted = counted.into_iter();
+            let of_each = counts.into_iter().map(|known| known.or_else(|| counted.next()).unwrap_or(0));
+            Ok(of_each.collect())
+        }))
+    }
+
+    fn check_null_counts(
+        &self,
+        arrays: Vec<DeviceArray>,
+        check: NullCheck,
+        stream: &Stream,
+    ) -> Result<Vec<DeviceArray>> {
+        nulls::with_null_counts_checked(&arrays, check, stream)
+    }
+
+    fn logical_validity(
+        &self,
+        operation: &'static str,
+        values: &DeviceArray,
+        stream: &Stream,
+    ) -> Result<Valid> {
+        logical::valid(operation, values, stream)
+    }
+
+    fn inverted(&self, values: &DeviceArray, bits: &Bitmap, stream: &Stream) -> Result<DeviceArray> {
+        nulls::is_null(values, bits, stream)
+    }
+
+    fn filled(&self, operation: &'static str, bit: bool, len: usize, stream: &Stream) -> Result<DeviceArray> {
+        nulls::filled(operation, bit, len, stream)
+    }
+
+    fn row_numbers(
+        &self,
+        operation: &'static str,
+        values: &DeviceArray,
+        valid: Bitmap,
+        stream: &Stream,
+    ) -> Result<DeviceArray> {
+        nulls::numbers(operation, values, valid, stream)
+    }
+
+    fn evaluate(
+        &self,
+        plan: &Plan,
+        columns: &[DeviceArray],
+        rows: usize,
+        stream: &Stream,
+    ) -> Result<Vec<DeviceArray>> {
+        program::evaluate(plan, columns, rows, stream)
+    }
+
+    fn select_where(
+        &self,
+        plan: &Plan,
+        columns: &[DeviceArray],
+        rows: usize,
+        stream: &Stream,
+    ) -> Result<Pending<Box<dyn Selected>>> {
+        selection::select(Source::Program(&Loaded::selection(plan, columns, rows, stream)?), stream)
+    }
+
+    fn filter_where(
+        &self,
+        plan: &Plan,
+        columns: &[DeviceArray],
+        arrays: &[DeviceArray],
+        rows: usize,
+        stream: &Stream,
+    ) -> Result<Pending<Filtered>> {
+        let program = Loaded::selection(plan, columns, rows, stream)?;
+        filter::filter(&arrays.iter().collect::<Vec<_>>(), Source::Program(&program), stream)
+    }
+
+    fn aggregate(
+        &self,
+        plan: &Plan,
+        kinds: &[Fold],
+        columns: &[DeviceArray],
+        rows: usize,
+        stream: &Stream,
+    ) -> Result<Pending<Vec<Vec<u64>>>> {
+        // Each launch computes as many aggregates as lanes have room for.
+        let launched =
+            kinds.chunks(AGGREGATES).zip(plan.outputs.chunks(AGGREGATES)).map(|(kinds, outputs)| {
+                program::aggregate(&plan.part(plan.condition, outputs), kinds, columns, rows, stream)
+            });
+        let launched = launched.collect::<Result<Vec<_>>>()?;
+        Ok(Pending::begin(stream, all(launched)))
+    }
+
+    fn test_text<'a>(
+        &self,
+        test: TextTest,
+        left: Side<'a>,
+        right: Side<'a>,
+        rows: usize,
+        stream: &'a Stream,
+    ) -> Later<'a, DeviceArray> {
+        Box::pin(text::test(test, left, right, rows, stream))
+    }
+
+    fn longest_list(&self) -> usize {
+        LISTED
+    }
+
+    fn batches_ahead(&self) -> usize {
+        AHEAD
+    }
+
+    fn assembly(&self, _: &SchemaRef, _: usize) -> Option<Box<dyn Assembly>> {
+        None
+    }
+}
+
+/// Concatenates in host memory: only arrow-select merges equal values of dictionaries.
+async fn merged(arrays: &[DeviceArray], host: &'static dyn Engine, stream: &Stream) -> Result<DeviceArray> {
+    let here = arrays.iter().map(|array| stream.download_later(array)).collect::<Result<_>>()?;
+    let here = all(here).await?;
+    readable(&here).await;
+    let joined = host.concat(&here.iter().collect::<Vec<_>>(), host, &Stream::cpu())?;
+    stream.upload(&joined.wait()?)
+}

@@ -1,0 +1,31 @@
+//! L6: the rules of casts, the same on every device: which casts exist, the function for a pair of types, and
+//! the errors in the words of arrow-rs.
+//!
+//! The one idea: arrow-cast decides by `match` on pairs of types, and often casts twice (Int64 to Date32 is
+//! Int64 to Int32 to Date32). Here each pair becomes one
+//! [`FunctionCall`](bowstring_kernels::functions::FunctionCall), and all bounds are computed once, exactly.
+//! Every device calls that function.
+
+mod decimal;
+mod fill;
+mod folds;
+mod misfits;
+mod refusals;
+mod rule;
+mod support;
+mod temporal;
+#[cfg(test)]
+mod tests;
+mod text;
+mod values;
+mod zones;
+
+pub(crate) use fill::{fill_null, fill_nulls};
+pub(crate) use folds::{Folded, prepared};
+pub(crate) use misfits::{Misfits, misfits};
+pub(crate) use refusals::{cast_by_arrow, does_not_fit, no_value, refusal, unread, unsupported};
+pub(crate) use rule::CastRule;
+pub use support::can_cast;
+pub(crate) use support::has_negative_size;
+pub(crate) use text::{reading_words, writing_words, zoned_words};
+pub(crate) use values::cast_rule;
