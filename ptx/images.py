@@ -147,7 +147,7 @@ def reach(family, files):
     """The files that a family is made from: those that declare it, the vocabulary, the files that these
     mention, and so on. The result may contain more than is compiled (a mention need not be a use). It
     misses only one case: a trait implemented for a type in a file that neither of them mentions. CI
-    builds all images anyway."""
+    builds a sample of the images anyway."""
     found = {module for module, (_, text) in files.items() if any(name == family for name, _ in declared(text))}
     found |= {module for module in files if module[0] == "target"}
     new = list(found)

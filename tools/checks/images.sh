@@ -9,6 +9,10 @@ check_images() {
 
 check authority "the AMD interpreter against tinygrad's decoder, AMD's pseudo-code and LLVM, in BOWSTRING_AMD_CASES waves"
 check_authority() {
+    if ! concerned lab/amd lab/races; then
+        echo "not run: tools/check authority runs it"
+        return
+    fi
     command -v llvm-mc-22 >/dev/null || packages llvm-22
     once venv
     pip -r lab/amd/authority/requirements.txt
@@ -77,26 +81,29 @@ check_predictions() {
 
 # The checked-in images must be those that the sources give. Their bytes depend on the compiler, which the
 # manifests name; another compiler is no failure of the change. Only the archives' contents are compared,
-# because another version of the compressor makes other archives.
-rebuilt=
-check rebuild "the device images, built anew and compared with those that are checked in"
+# because another version of the compressor makes other archives. In CI (RECENT=1) only of the families that
+# changed lately and a sample: ptx/recent.py.
+check rebuild "the device images, built anew and compared with those that are checked in; FAMILIES restricts it"
 check_rebuild() {
     # A developer may have a nightly compiler instead: ptx/build.sh looks for it.
     if [ "${CI:-}" = true ] && ! /usr/bin/rustc --version 2>/dev/null | grep -q 'rustc 1\.9[6-9]'; then
         packages rustc-web cargo-web rust-web-src rust-web-llvm lld-22
     fi
-    rebuilt=$work/images
+    local rebuilt=$work/images families declared family
     rm -rf "$rebuilt"
-    ptx/build.sh "$rebuilt"
-    local manifest family
-    compilers() { grep -h ^compiler "$1"/*.manifest | sort -u; }
+    declared=$(python3 ptx/images.py families)
+    [ "$declared" = "$(basename -s .manifest ptx/images/*.manifest | LC_ALL=C sort)" ] ||
+        { echo "ptx/images has other families than kernels/src: tools/bless images"; exit 1; }
+    families=${FAMILIES:-$declared}
+    if [ "${RECENT:-}" = 1 ]; then families=$(python3 ptx/recent.py families); fi
+    FAMILIES=$families ptx/build.sh "$rebuilt"
+    compilers() { (cd "$1" && sed -n 's/^compiler //p' $(printf '%s.manifest ' $families) | sort -u); }
     if [ "$(compilers ptx/images)" = "$(compilers "$rebuilt")" ]; then
-        for manifest in ptx/images/*.manifest "$rebuilt"/*.manifest; do
-            family=${manifest##*/}
-            cmp "ptx/images/$family" "$rebuilt/$family" ||
-                { echo "${family%.manifest} is stale: tools/bless images"; exit 1; }
+        for family in $families; do
+            cmp "ptx/images/$family.manifest" "$rebuilt/$family.manifest" ||
+                { echo "$family is stale: tools/bless images"; exit 1; }
         done
-        echo "every image is byte for byte what its source gives"
+        echo "every image is byte for byte what its source gives, of: "$families
     else
         echo "not compared: built by $(compilers "$rebuilt"), checked in from $(compilers ptx/images)"
     fi
@@ -104,6 +111,10 @@ check_rebuild() {
 
 check device-code "no image has what a kernel must not have; the table of each entry's costs is right"
 check_device-code() {
+    if ! concerned ptx/check.sh ptx/static.py ptx/STATIC.md lab/amd; then
+        echo "not run: tools/check device-code runs it"
+        return
+    fi
     command -v llvm-objdump-22 >/dev/null || packages llvm-22
-    ptx/check.sh ${rebuilt:+"$rebuilt"}
+    ptx/check.sh
 }
