@@ -25,8 +25,8 @@ from predicted import HEAD, PUBLIC
 
 ROOT = Path(__file__).resolve().parent.parent
 OUT = ROOT / "benches/results/h200-predictions.md"
-# The same predictions for programs: for the doctor in the library, and for tests/archive.
-TABLE = ROOT / "host/doctor/h200-predictions.tsv"
+# The same predictions for programs: for the doctor, and for tests/archive.
+TABLE = ROOT / "doctor/src/h200-predictions.tsv"
 COUNTED = 98_304  # rows in COSTS.md
 PROCESSORS, SCHEDULERS, CLOCK = 132, 4, 1.755e9
 

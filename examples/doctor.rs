@@ -8,7 +8,7 @@
 use std::process::{Command, ExitCode};
 use std::time::Duration;
 
-use bowstring::doctor::{Options, Report, examine_apart, examine_only};
+use bowstring_doctor::{Options, Report, examine_apart, examine_only};
 use indicatif::{ProgressBar, ProgressStyle};
 
 const USAGE: &str = "usage: doctor [--json FILE] [--budget SECONDS] [--devices NUMBER] [--only cuda|rocm|cuda:NUMBER|rocm:NUMBER]";
@@ -63,7 +63,7 @@ fn main() -> ExitCode {
                 std::fs::write(file, report.to_json() + "\n").map_err(|error| format!("{file}: {error}"));
         }
     };
-    let on_progress = &mut |progress: &bowstring::doctor::Progress<'_>| {
+    let on_progress = &mut |progress: &bowstring_doctor::Progress<'_>| {
         bar.set_length(progress.of as u64);
         bar.set_position(progress.done as u64);
         bar.set_message(progress.to_string());

@@ -67,13 +67,14 @@ pub mod array;
 pub mod compute;
 mod cpu;
 pub mod device;
-pub mod doctor;
 mod engine;
 mod error;
 pub mod exchange;
 pub mod expr;
 pub mod ffi;
 mod gpu;
+#[doc(hidden)]
+pub mod internals;
 mod pass;
 mod rules;
 mod transfer;

@@ -3,7 +3,7 @@
 use std::ffi::{CString, c_char, c_void};
 use std::time::Duration;
 
-use bowstring::doctor::{Options, Report, examine};
+use bowstring_doctor::{Options, Report, examine};
 
 use crate::status::{BowstringStatus, borrow, free, give, guard, invalid, missing, put};
 

@@ -30,7 +30,8 @@ pub(crate) struct RawEntry(pub usize);
 
 /// The resources of an entry, as the runtime's compiler has allotted them to each lane.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Takes {
+pub struct Takes {
+    /// The registers that a lane has.
     pub registers: u32,
     /// Memory that the compiler added in place of registers, per lane. None of our kernels declares any.
     pub local_bytes: u32,

@@ -36,8 +36,6 @@ mod wakes;
 use std::fmt;
 use std::sync::Arc;
 
-pub(crate) use cuda::DRIVER as NVIDIA_DRIVER;
-pub(crate) use driver::Takes;
 #[cfg(test)]
 pub(crate) use emu::faulty;
 #[doc(hidden)]
@@ -53,8 +51,6 @@ pub use interrupt::interruptible;
 pub use loaded::LoadedImage;
 pub(crate) use lock::{lock, sync};
 pub use mark::Mark;
-pub(crate) use native::{is_too_old, is_unknown, refusal, why_not};
-pub(crate) use open::{RUNTIMES, count_of, library_names, open_from};
 pub(crate) use pool::Memory;
 pub(crate) use released::Reader;
 pub(crate) use staging::Staged;
@@ -65,6 +61,14 @@ pub(crate) use wakes::Sleeper;
 use self::fork::Guarded;
 use crate::array::Place;
 use crate::{Error, Result};
+
+/// The part of this level that `crate::internals` shows to the doctor.
+pub(crate) mod shown {
+    pub use super::cuda::DRIVER as NVIDIA_DRIVER;
+    pub use super::driver::Takes;
+    pub use super::native::{is_too_old, is_unknown, refusal, why_not};
+    pub use super::open::{RUNTIMES, count_of, library_names, open_from};
+}
 
 /// The place where arrays live and operations run: a GPU, the CPU or the emulator. A cheap handle.
 #[derive(Clone)]

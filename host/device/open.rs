@@ -20,16 +20,16 @@ pub fn separate(device: &Device) -> Result<Device> {
 }
 
 /// The kinds of GPU that have drivers.
-pub(crate) const RUNTIMES: [DeviceType; 2] = [DeviceType::Cuda, DeviceType::Rocm];
+pub const RUNTIMES: [DeviceType; 2] = [DeviceType::Cuda, DeviceType::Rocm];
 
 /// The names of the library of a kind of GPU, the preferred one first.
-pub(crate) fn library_names(runtime: DeviceType) -> &'static [&'static str] {
+pub fn library_names(runtime: DeviceType) -> &'static [&'static str] {
     if runtime == DeviceType::Rocm { hip::LIBRARIES } else { cuda::LIBRARIES }
 }
 
 /// The number of GPUs of a kind that its library finds: the installed one, or one in a file. The error says
 /// why it cannot.
-pub(crate) fn count_of(library: Option<&Path>, runtime: DeviceType) -> Result<usize> {
+pub fn count_of(library: Option<&Path>, runtime: DeviceType) -> Result<usize> {
     let library = library.map_or(Library::Installed, Library::At);
     if runtime == DeviceType::Rocm { hip::count(library) } else { cuda::count(library) }
 }

@@ -5,8 +5,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
-use bowstring::doctor as examination;
-use bowstring::doctor::{Options, Progress, examine};
+use bowstring_doctor::{self as examination, Options, Progress, examine};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
@@ -14,7 +13,7 @@ use crate::error::detached;
 
 /// The results of `doctor`. `str(report)` is a page for people to read.
 #[pyclass(frozen, module = "bowstring")]
-pub struct Report(bowstring::doctor::Report);
+pub struct Report(examination::Report);
 
 #[pymethods]
 impl Report {

@@ -80,7 +80,7 @@ if [ "${BENCHES:-1}" != 0 ]; then
     fi
 fi
 cp tests/archive/first.sh tests/archive/page.awk tests/archive/run.sh "$folder/"
-cp host/doctor/h200-predictions.tsv "$folder/predictions.tsv"
+cp doctor/src/h200-predictions.tsv "$folder/predictions.tsv"
 target=${TARGET:-$(uname -m)}
 echo "${target%%-*}" >"$folder/ARCH"
 # Finds the newest version of glibc that any file needs. Unlike objdump, readelf reads the files of other

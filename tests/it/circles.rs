@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 const CRATES: &[&str] = &[
     "host",
     "kernels/src",
+    "doctor/src",
     "capi/src",
     "python/src",
     "lab/parts/src",

@@ -8,17 +8,22 @@ mod fakes;
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bowstring::Device;
 use bowstring::device::testing::{DeviceMemory, EmulatedDevice, EmulatorOptions, Execution, Executor};
-use bowstring::doctor::{Machine, Options, Report, examine_device, examine_machine};
 use bowstring::ffi::DeviceType;
+use bowstring_doctor::{Machine, Options, Report, examine_device_of, examine_machine};
 use serde_json::Value;
 
 use crate::support::native::standin_path;
 use crate::support::operations::OPERATIONS;
 use crate::support::ptx::Images;
+
+/// Rows that devices are measured with: the fewest, because the figures mean nothing.
+const ROWS: usize = 1 << 14;
+/// A budget that no step uses up, however busy the machine is.
+const ENOUGH: f64 = 3600.0;
 
 fn in_seconds(seconds: f64) -> Options {
     Options { budget: Duration::from_secs_f64(seconds), devices: 1 }
@@ -29,8 +34,9 @@ fn json(report: &Report) -> Value {
 }
 
 /// A device's report, and the page that contains it.
-fn examined(device: &Device, seconds: f64) -> (Value, String) {
-    let report = examine_device(device, &in_seconds(seconds), &mut |_| ());
+fn examined(device: &Device) -> (Value, String) {
+    let machine = Machine { rows: ROWS, ..Machine::this() };
+    let report = examine_device_of(&machine, device, &in_seconds(ENOUGH), &mut |_| ());
     let device = json(&report)["devices"][0].clone();
     assert_eq!(report.is_well(), device["well"].as_bool().unwrap(), "{report}");
     (device, report.to_string())
@@ -38,7 +44,7 @@ fn examined(device: &Device, seconds: f64) -> (Value, String) {
 
 #[test]
 fn the_cpu_is_well_and_its_copies_and_operations_are_measured() {
-    let (device, page) = examined(&Device::cpu(), 30.0);
+    let (device, page) = examined(&Device::cpu());
     assert_eq!((&device["device"], &device["well"]), (&"CPU".into(), &true.into()), "{page}");
     let found = &device["equivalence"];
     assert_eq!((&found["compared"], &found["wrong"]), (&found["of"], &0.into()));
@@ -55,13 +61,13 @@ fn the_cpu_is_well_and_its_copies_and_operations_are_measured() {
 fn with_standin() -> Machine {
     let nowhere = Path::new("/nowhere/libamdhip64.so").to_owned();
     let libraries = vec![(DeviceType::Cuda, standin_path()), (DeviceType::Rocm, nowhere)];
-    Machine { libraries, ..Machine::this() }
+    Machine { libraries, rows: ROWS, ..Machine::this() }
 }
 
 #[test]
 fn a_gpu_that_is_well_is_examined_whole() {
     let (mut steps, mut last) = (BTreeSet::new(), String::new());
-    let report = examine_machine(&with_standin(), &in_seconds(60.0), &mut |progress| {
+    let report = examine_machine(&with_standin(), &in_seconds(ENOUGH), &mut |progress| {
         steps.insert(progress.step.to_owned());
         last = progress.to_string();
         assert!(progress.done <= progress.of, "{progress:?}");
@@ -125,7 +131,7 @@ fn a_device_that_lies_is_found_out() {
         let executor: Arc<dyn Executor> = Arc::new(Liar { images: Images::default(), family });
         let options = EmulatorOptions { executor: Some(executor), ..Default::default() };
         let emulated = EmulatedDevice::new(options).unwrap();
-        let (device, page) = examined(emulated.device(), 10.0);
+        let (device, page) = examined(emulated.device());
         assert_eq!(device["well"], false, "{family}: {page}");
         assert!(page.contains(&format!("WRONG: {family}")), "{family}: {page}");
         assert!(page.contains("Something is wrong"), "{page}");
@@ -135,12 +141,10 @@ fn a_device_that_lies_is_found_out() {
 
 #[test]
 fn what_there_is_no_time_for_is_cut_and_named() {
-    let start = Instant::now();
     let report = examine_machine(&with_standin(), &in_seconds(0.05), &mut |_| ());
     assert!(report.is_well(), "{report}");
     let notes = json(&report)["devices"][1]["notes"].to_string();
     // The progress depends on which images other tests have inflated.
     assert!(notes.contains("equivalence cut: "), "{report}");
     assert!(report.to_string().contains("cut: "), "{report}");
-    assert!(start.elapsed() < Duration::from_secs(60), "seconds at most, however slow the machine");
 }

@@ -55,8 +55,8 @@ for package in json.load(sys.stdin)["packages"]:
     cp -r python/src "$packed/python"
     cp -r examples "$packed"
     cp -r docs/programs "$packed/docs"
-    sed -i 's/{ path = ".." }/"0.1.0"/' "$packed/examples/Cargo.toml"
-    sed 's/path = "..", //' python/Cargo.toml >"$packed/python/Cargo.toml"
+    sed -i -E 's/\{ path = "\.\.(|\/doctor)" \}/"0.1.0"/' "$packed/examples/Cargo.toml"
+    sed -E 's/path = "\.\.(|\/doctor)", //' python/Cargo.toml >"$packed/python/Cargo.toml"
     {
         printf '[workspace]\nmembers = ["bowstring-*", "python", "examples"]\nresolver = "3"\n\n[patch.crates-io]\n'
         for crate in "$packed"/bowstring-*; do

@@ -22,7 +22,7 @@ use crate::ffi::DeviceType;
 /// The architecture for which images are compiled; every later one runs them.
 const ARCHITECTURE: &str = "sm_75";
 /// The oldest driver that loads them, by its usual name.
-pub(crate) const DRIVER: &str = "NVIDIA's driver 470";
+pub const DRIVER: &str = "NVIDIA's driver 470";
 /// The least compute capability that runs them.
 const LEAST: (i32, i32) = (7, 5);
 /// The numbers of a device's attributes: its compute capability.

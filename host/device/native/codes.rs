@@ -35,7 +35,7 @@ pub(in super::super) fn refused(failure: Failure) -> String {
 }
 
 /// Parses a reason made by [`refused`] into the call and its code; `None` for any other reason.
-pub(crate) fn refusal(reason: &str) -> Option<(&str, i64)> {
+pub fn refusal(reason: &str) -> Option<(&str, i64)> {
     let (call, code) = reason.split_once(FAILED)?;
     Some((call, code.parse().ok()?))
 }
@@ -48,7 +48,7 @@ pub(in super::super) fn too_old(what: &str, needs: &str, has: &str) -> String {
 }
 
 /// Whether a reason was made by [`too_old`].
-pub(crate) fn is_too_old(reason: &str) -> bool {
+pub fn is_too_old(reason: &str) -> bool {
     reason.contains(OR_NEWER)
 }
 
@@ -56,7 +56,7 @@ pub(crate) fn is_too_old(reason: &str) -> bool {
 pub(super) const UNKNOWN: &str = "of which we do not know how it is used";
 
 /// Whether a reason contains [`UNKNOWN`].
-pub(crate) fn is_unknown(reason: &str) -> bool {
+pub fn is_unknown(reason: &str) -> bool {
     reason.contains(UNKNOWN)
 }
 

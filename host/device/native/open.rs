@@ -97,7 +97,7 @@ fn load(path: &Path) -> std::result::Result<libloading::Library, String> {
 }
 
 /// The reason why a library of this name, or at this path, cannot be loaded; `None` if it can.
-pub(crate) fn why_not(path: &Path) -> Option<String> {
+pub fn why_not(path: &Path) -> Option<String> {
     load(path).err()
 }
 

@@ -6,8 +6,8 @@ use std::path::Path;
 use std::process::Command;
 use std::{env, fs};
 
-use bowstring::doctor::{Report, examine_apart, examine_only};
 use bowstring::ffi::DeviceType::Cuda;
+use bowstring_doctor::{Report, examine_apart, examine_only};
 use serde_json::Value;
 
 use super::fakes::{Folder, fake};
@@ -85,7 +85,7 @@ fn a_driver_that_crashes_or_hangs_is_named_with_the_step() {
 
 #[test]
 fn a_fault_that_ends_the_process_is_named_with_the_step() {
-    let (found, page) = examined(&standin_path(), 12.0, &[("BOWSTRING_STANDIN_FAULT", "abort:copy")]);
+    let (found, page) = examined(&standin_path(), 40.0, &[("BOWSTRING_STANDIN_FAULT", "abort:copy")]);
     let gpu = &found["devices"][1];
     assert_eq!((&gpu["device"], &gpu["well"]), (&"CUDA:0".into(), &false.into()), "{page}");
     assert!(!gpu["tests"].as_array().unwrap().is_empty(), "what came before is there: {page}");

@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use bowstring::doctor::{Machine, examine_machine};
 use bowstring::ffi::DeviceType::{self, Cuda, Rocm};
+use bowstring_doctor::{Machine, examine_machine};
 
-use super::{in_seconds, json};
+use super::{ROWS, in_seconds, json};
 
 /// A temporary folder of this test, removed when it is dropped.
 pub(super) struct Folder(pub PathBuf);
@@ -107,7 +107,7 @@ fn refused(_: &Path) -> io::Result<()> {
 fn machine(root: &Folder, runtime: DeviceType, library: &Path) -> Machine {
     let other = if runtime == Cuda { Rocm } else { Cuda };
     let libraries = vec![(runtime, library.to_owned()), (other, "/nowhere/lib.so".into())];
-    Machine { root: root.0.clone(), libraries, variables: Default::default(), open: allowed }
+    Machine { root: root.0.clone(), libraries, variables: Default::default(), open: allowed, rows: ROWS }
 }
 
 /// Checks the reported state of the machine's GPU and the words of the report, for a state of the library or

@@ -1,8 +1,8 @@
-//! L8: the doctor. It looks for devices, tries each of them, and says in words what it found, what is
-//! missing, and where it looked.
+//! The doctor of `bowstring`. It looks for devices, tries each of them, and says in words what it found, what
+//! is missing, and where it looked.
 //!
 //! ```no_run
-//! use bowstring::doctor::{Options, examine};
+//! use bowstring_doctor::{Options, examine};
 //!
 //! let report = examine(&Options::default(), &mut |progress| eprintln!("{progress}"));
 //! print!("{report}"); // one page
@@ -23,6 +23,7 @@ mod examined;
 mod explain;
 mod json;
 mod kernels;
+mod lock;
 mod machine;
 mod measure;
 mod page;
@@ -37,14 +38,15 @@ use std::process::Command;
 use std::thread;
 use std::time::Instant;
 
+use bowstring::Device;
+use bowstring::array::Place;
+use bowstring::internals::{self, RUNTIMES};
+
 pub use asked::{Options, Progress};
 #[doc(hidden)]
 pub use machine::Machine;
 pub use report::Report;
 
-use crate::Device;
-use crate::array::Place;
-use crate::device::RUNTIMES;
 use apart::Apart;
 use report::{Host, Section};
 
@@ -105,10 +107,21 @@ pub fn examine_device(
     options: &Options,
     on_progress: &mut dyn FnMut(&Progress<'_>),
 ) -> Report {
-    let (machine, start) = (Machine::this(), Instant::now());
+    examine_device_of(&Machine::this(), device, options, on_progress)
+}
+
+/// Examines one device of a machine, or of the imitation of one.
+#[doc(hidden)]
+pub fn examine_device_of(
+    machine: &Machine,
+    device: &Device,
+    options: &Options,
+    on_progress: &mut dyn FnMut(&Progress<'_>),
+) -> Report {
+    let start = Instant::now();
     let (place, device) = (device.place().to_string(), device.clone());
-    let found = threads::device(&machine, &place, move || Ok(device), options.budget, on_progress);
-    let (host, devices) = (host(&machine), vec![Section::of_device(&found)]);
+    let found = threads::device(machine, &place, move || Ok(device), options.budget, on_progress);
+    let (host, devices) = (host(machine), vec![Section::of_device(&found)]);
     Report { host, libraries: vec![], devices, seconds: start.elapsed().as_secs_f64() }
 }
 
@@ -179,7 +192,7 @@ fn host(machine: &Machine) -> Host {
     let set = |name: &&str| Some(((*name).to_owned(), machine.variable(name)?.to_owned()));
     Host {
         processor: machine.line("proc/cpuinfo", "model name").unwrap_or_else(|| "a processor".into()),
-        vectors: format!("{:?}", crate::cpu::VectorLevel::widest()),
+        vectors: internals::vectors(),
         threads: thread::available_parallelism().map_or(1, usize::from),
         memory: machine.memory(),
         variables: VARIABLES.iter().filter_map(set).collect(),

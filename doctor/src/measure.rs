@@ -12,14 +12,14 @@ use arrow_array::{ArrayRef, BooleanArray, Int32Array};
 use arrow_buffer::BooleanBuffer;
 use arrow_schema::{DataType, Field, Schema};
 
-use super::calibrate::{Gathered, copied, gathers, small, smallest, time, upload};
+use bowstring::compute::{CastOptions, TakeOptions, cast, evaluate, filter, take};
+use bowstring::exchange::from_arrow;
+use bowstring::expr::col;
+use bowstring::{DeviceArray, DeviceBatch, Result, Stream, internals};
+
+use super::calibrate::{Gathered, again, copied, gathers, small, smallest, time, upload};
 use super::predictions::{self, Prediction};
 use super::samples::random;
-use crate::compute::{CastOptions, TakeOptions, cast, concat, evaluate, filter, take};
-use crate::exchange::from_arrow;
-use crate::expr::col;
-use crate::pass::Pass;
-use crate::{DeviceArray, DeviceBatch, Result, Stream};
 
 /// Rows that measurements begin with, and rows that predictions are for.
 const FIRST: usize = 1 << 14;
@@ -93,19 +93,21 @@ struct Inputs {
     indices: DeviceArray,
 }
 
-/// Measures a stream's device until the time is over. It may use `free` bytes of the device's memory and of
-/// the host's.
+/// Measures a stream's device with up to `most` rows until the time is over. It may use `free` bytes of the
+/// device's memory and of the host's.
 pub(super) fn measure(
     stream: &Stream,
     until: Instant,
+    most: usize,
     free: usize,
     note: &dyn Fn(&str, usize, usize),
 ) -> Result<Speed> {
-    let full = if stream.as_gpu().is_some() { FULL } else { FULL_ON_CPU };
+    let on_gpu = is_gpu(stream);
+    let full = most.min(if on_gpu { FULL } else { FULL_ON_CPU });
     let mut found = Speed::default();
     note("small things", 0, full.ilog2() as usize);
     (found.queued, found.waited_for) = smallest(stream)?;
-    if stream.as_gpu().is_some() {
+    if on_gpu {
         found.small = small(stream)?;
         if let Some((pinning, rates)) = copied(stream, free)? {
             found.small.push(("a MiB pinned", pinning));
@@ -131,8 +133,13 @@ pub(super) fn measure(
     }
 }
 
+/// Whether a stream is a GPU's, or an emulated one's.
+fn is_gpu(stream: &Stream) -> bool {
+    stream.native_handle().is_some()
+}
+
 fn works(stream: &Stream, rows: usize) -> Result<Vec<Measured>> {
-    let on_gpu = stream.as_gpu().is_some();
+    let on_gpu = is_gpu(stream);
     let mut all = vec![];
     let mut add = |work: &'static str, seconds: f64, bytes: Option<f64>| {
         let known = predictions::of(work, rows).filter(|_| on_gpu);
@@ -149,7 +156,7 @@ fn works(stream: &Stream, rows: usize) -> Result<Vec<Measured>> {
         let (some, there) = (Some(4.0 * made as f64), inputs.values.slice(0, made)?);
         add(UP, time(stream, || stream.upload(&host).map(drop))?, some);
         add(DOWN, time(stream, || stream.download(&there)?.wait())?, some);
-        add(WITHIN, copy_within(stream, 4 * rows)?, Some(2.0 * bytes));
+        add(WITHIN, time(stream, internals::copy_within(stream, 4 * rows)?)?, Some(2.0 * bytes));
     } else {
         let (from, mut to) = (vec![1u8; 4 * rows], vec![2u8; 4 * rows]);
         let copy = || {
@@ -183,31 +190,9 @@ fn works(stream: &Stream, rows: usize) -> Result<Vec<Measured>> {
     Ok(all)
 }
 
-/// Times a plain copy by the runtime between two buffers of the device.
-fn copy_within(stream: &Stream, bytes: usize) -> Result<f64> {
-    let mut pass = Pass::begin("copy", stream)?;
-    let (from, to) = (pass.zeroed(bytes)?, pass.output(bytes)?);
-    pass.finish()?;
-    time(stream, || {
-        let mut pass = Pass::begin("copy", stream)?;
-        pass.reuse(&from);
-        pass.reuse(&to);
-        pass.copy_from(&from, pass.place(), &to)?;
-        pass.finish()
-    })
-}
-
 fn bits(rows: usize, word: impl Fn(usize) -> u64) -> BooleanBuffer {
     let words: Vec<u64> = (0..rows.div_ceil(64)).map(word).collect();
     BooleanBuffer::new(words.into(), 0, rows)
-}
-
-/// Repeats an array of at most [`MADE`] rows to `rows` rows.
-fn again(stream: &Stream, made: DeviceArray, rows: usize) -> Result<DeviceArray> {
-    match rows / made.len() {
-        1 => Ok(made),
-        times => concat(&vec![&made; times], stream).wait(),
-    }
 }
 
 fn inputs(stream: &Stream, values: &DeviceArray, rows: usize) -> Result<Inputs> {

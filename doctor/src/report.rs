@@ -1,13 +1,14 @@
 //! The doctor's findings, and their form for programs.
 
+use bowstring::ffi::DeviceType;
+use bowstring::internals::Takes;
+
 use super::calibrate::Gathered;
 use super::equivalence::Equivalence;
 use super::explain::{Diagnosis, Tried};
 use super::json::Json;
 use super::kernels::Kernels;
 use super::measure::{Measured, Speed};
-use crate::device::Takes;
-use crate::ffi::DeviceType;
 
 /// The findings of [`examine`](super::examine). `Display` prints them as a page for people;
 /// [`to_json`](Report::to_json) gives them to programs, and adds each kernel's time.

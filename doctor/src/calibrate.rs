@@ -1,20 +1,17 @@
 //! Measures the cost of small things on a GPU, and the speed of random reads: the numbers that predictions
 //! are made of. Takes about two seconds in all.
 
-use std::mem;
-use std::sync::{Arc, mpsc};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use arrow_array::{ArrayRef, Int32Array};
 use arrow_schema::DataType;
+use bowstring::compute::{TakeOptions, concat, is_null, take};
+use bowstring::exchange::from_arrow;
+use bowstring::internals::{self, Copies};
+use bowstring::{DeviceArray, Result, Stream};
 
 use super::samples::random;
-use crate::array::Buffer;
-use crate::compute::{TakeOptions, is_null, take};
-use crate::device::Event;
-use crate::exchange::from_arrow;
-use crate::pass::{ATOMICS, Direction, Pass};
-use crate::{DeviceArray, Result, Stream};
 
 /// Waves that do atomics on the same words, at first and on a device that is fast.
 const FEW_WAVES: usize = 64;
@@ -91,10 +88,7 @@ pub(super) fn small(stream: &Stream) -> Result<Vec<(&'static str, f64)>> {
     let (one, few): (ArrayRef, ArrayRef) =
         (Arc::new(Int32Array::from(vec![1, 2])), Arc::new(Int32Array::from_iter_values(0..64)));
     let (there, few) = (upload(stream, one)?, from_arrow(&few)?);
-    let nothing = time(stream, || {
-        Pass::begin("nothing", stream)?.finish()?;
-        stream.synchronise()
-    })?;
+    let nothing = time(stream, || internals::nothing(stream))?;
     let down = time(stream, || stream.download(&there)?.wait())?;
     let up = time(stream, || {
         let _there = stream.upload(&few)?;
@@ -104,47 +98,35 @@ pub(super) fn small(stream: &Stream) -> Result<Vec<(&'static str, f64)>> {
         ("nothing", Some(nothing)),
         ("8 bytes down", Some(down)),
         ("256 bytes up", Some(up)),
-        ("a call back", called(stream)?),
-        ("a store to the host", stored(stream)?),
-        ("an atomic", atomic(stream)?),
+        ("a call back", repeated(|| internals::call_back(stream))?),
+        ("a store to the host", repeated(|| internals::store_to_host(stream))?),
+        ("an atomic", Some(atomic(stream)?)),
     ];
     Ok(all.into_iter().filter_map(|(name, seconds)| Some((name, seconds?))).collect())
 }
 
-/// How long the host takes to see what a kernel stores to its memory. `None` if it does not see it.
-fn stored(stream: &Stream) -> Result<Option<f64>> {
+/// The median seconds of a measurement that is made twenty times. `None` if it finds nothing.
+fn repeated(mut one: impl FnMut() -> Result<Option<Duration>>) -> Result<Option<f64>> {
     let mut all = vec![];
     for _ in 0..20 {
-        let Some(seen) = Pass::begin("store", stream)?.store_to_host()? else { return Ok(None) };
-        all.push(seen);
+        let Some(seconds) = one()? else { return Ok(None) };
+        all.push(seconds);
     }
     Ok(median(all))
 }
 
-/// The time of one of many atomics that all lanes do on the same words. `None` if the stream is the CPU's.
-fn atomic(stream: &Stream) -> Result<Option<f64>> {
-    let Some((gpu, _)) = stream.as_gpu() else { return Ok(None) };
-    let contended = |waves: usize| time(stream, || Pass::begin("atomics", stream)?.contend(waves));
-    let (mut waves, mut seconds) = (FEW_WAVES, contended(FEW_WAVES)?);
+/// The time of one of many atomics that all lanes do on the same words.
+fn atomic(stream: &Stream) -> Result<f64> {
+    let contended = |waves: usize| -> Result<(f64, usize)> {
+        let mut atomics = 0;
+        let mut contend = || internals::contend(stream, waves).map(|done| atomics = done);
+        Ok((time(stream, &mut contend)?, atomics))
+    };
+    let (mut seconds, mut atomics) = contended(FEW_WAVES)?;
     if seconds < SLOW {
-        (waves, seconds) = (MANY_WAVES, contended(MANY_WAVES)?);
+        (seconds, atomics) = contended(MANY_WAVES)?;
     }
-    Ok(Some(seconds / (waves * gpu.driver().width() as usize * ATOMICS) as f64))
-}
-
-/// How long the host takes to hear from a runtime's thread that an event has passed, with no work before it.
-/// `None` if the stream is the CPU's.
-fn called(stream: &Stream) -> Result<Option<f64>> {
-    let Some((gpu, queue)) = stream.as_gpu() else { return Ok(None) };
-    let mut all = vec![];
-    for _ in 0..20 {
-        let (tell, told) = mpsc::channel();
-        let (start, event) = (Instant::now(), Event::new(gpu.core(), queue.number())?);
-        event.record(queue.owned())?;
-        queue.call_behind(&event, Box::new(move || _ = tell.send(start.elapsed())))?;
-        all.extend(told.recv());
-    }
-    Ok(median(all))
+    Ok(seconds / atomics as f64)
 }
 
 /// Seconds to allocate a MiB of pinned memory, and bytes a second of copies from it and to it, and from
@@ -153,46 +135,19 @@ pub(super) fn copied(stream: &Stream, free: usize) -> Result<Option<(f64, [f64; 
     if free < 4 * PINNED {
         return Ok(None);
     }
-    let mut pass = Pass::begin("copy", stream)?;
-    let start = Instant::now();
-    let block = pass.stage(PINNED)?;
-    let pinning = start.elapsed().as_secs_f64() / (PINNED >> 20) as f64;
-    let from = pass.zeroed(PINNED)?;
-    pass.finish()?;
-    let up = time(stream, || {
-        let mut pass = Pass::begin("copy", stream)?;
-        let block = pass.stage(PINNED)?;
-        let _there = pass.upload_staged(block, PINNED)?;
-        pass.finish()?;
-        stream.synchronise()
-    })?;
-    let down = time(stream, || {
-        let mut pass = Pass::begin("copy", stream)?;
-        pass.reuse(&from);
-        pass.copy_out(from.address(), PINNED, &block, 0)?;
-        pass.finish()?;
-        stream.synchronise()
-    });
-    // Without this wait, the block would be reused while a copy to it may still be running.
-    stream.synchronise()?;
-    let mut pageable = vec![0; PINNED];
-    let mut copy = |direction| {
-        time(stream, || {
-            let pass = Pass::begin("copy", stream)?;
-            pageable = pass.copy_pageable(mem::take(&mut pageable), &from, direction)?;
-            Ok(())
-        })
-    };
-    let pageable = [copy(Direction::Up)?, copy(Direction::Down)?];
-    let seconds = [up, down?, pageable[0], pageable[1]];
-    Ok(Some((pinning, seconds.map(|seconds| PINNED as f64 / seconds))))
+    let Copies { pinning, all } = internals::copies(stream, PINNED)?;
+    let mut rates = [0.0; 4];
+    for (rate, copy) in rates.iter_mut().zip(all) {
+        *rate = PINNED as f64 / time(stream, copy)?;
+    }
+    Ok(Some((pinning.as_secs_f64() / (PINNED >> 20) as f64, rates)))
 }
 
 /// Measures random reads of rows of several widths; it may use `free` bytes of the device's memory.
 pub(super) fn gathers(stream: &Stream, free: usize) -> Result<Vec<Gathered>> {
     let little = cleared(stream, LITTLE)?;
     let first = gather(stream, &little, 32, LITTLE, FEW)?;
-    let emulated = stream.as_gpu().is_none_or(|(gpu, _)| gpu.driver().architecture().is_none());
+    let emulated = internals::architecture(stream.device()).is_none();
     if emulated || FEW as f64 / first.rate > SLOW || free < 4 * LITTLE {
         return Ok(vec![first]);
     }
@@ -205,22 +160,28 @@ pub(super) fn gathers(stream: &Stream, free: usize) -> Result<Vec<Gathered>> {
         .collect()
 }
 
-/// Allocates memory of the device that is all zero.
-fn cleared(stream: &Stream, bytes: usize) -> Result<Buffer> {
-    let mut pass = Pass::begin("clear", stream)?;
-    let buffer = pass.zeroed(bytes)?.buffer();
-    pass.finish().map(|()| buffer)
+/// Repeats an array to `rows` rows, on the device.
+pub(super) fn again(stream: &Stream, made: DeviceArray, rows: usize) -> Result<DeviceArray> {
+    match rows / made.len() {
+        1 => Ok(made),
+        times => concat(&vec![&made; times], stream).wait(),
+    }
 }
 
-fn gather(stream: &Stream, memory: &Buffer, width: usize, from: usize, rows: usize) -> Result<Gathered> {
+/// An array of so many bytes that are all zero.
+fn cleared(stream: &Stream, bytes: usize) -> Result<DeviceArray> {
+    let zeros: ArrayRef = Arc::new(Int32Array::from_value(0, bytes.min(LITTLE) / 4));
+    again(stream, upload(stream, zeros)?, bytes / 4)
+}
+
+/// Takes rows of `width` bytes at random from the first `from` bytes of an array.
+fn gather(stream: &Stream, memory: &DeviceArray, width: usize, from: usize, rows: usize) -> Result<Gathered> {
     let all = from / width;
     let index = |i: usize| (((random(i + width) >> 32) * all as u64) >> 32) as i32;
     let indices = upload(stream, Arc::new(Int32Array::from_iter_values((0..rows).map(index))))?;
-    let pass = Pass::begin("gather", stream)?;
-    let mut parts = pass.parts(DataType::FixedSizeBinary(width as i32), all);
-    parts.buffers = vec![memory.clone()];
+    let mut parts = memory.clone().into_parts();
+    (parts.data_type, parts.len) = (DataType::FixedSizeBinary(width as i32), all);
     let values = DeviceArray::try_new(parts)?;
-    pass.finish()?;
     let options = TakeOptions::default();
     let seconds = time(stream, || take(&values, &indices, &options, stream).wait().map(drop))?;
     Ok(Gathered { width, from, rate: rows as f64 / seconds })

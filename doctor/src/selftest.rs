@@ -12,9 +12,9 @@ use arrow_array::{ArrayRef, Int64Array};
 use arrow_schema::DataType;
 
 use super::samples::random;
-use crate::compute::{CastOptions, TakeOptions, cast, is_not_null, null_count, take};
-use crate::exchange::{from_arrow, to_arrow};
-use crate::{Device, DeviceArray, Error, Result, Stream};
+use bowstring::compute::{CastOptions, TakeOptions, cast, is_not_null, null_count, take};
+use bowstring::exchange::{from_arrow, to_arrow};
+use bowstring::{Device, DeviceArray, Error, Result, Stream};
 
 /// A test: the sentence that it shows to be true, and a function that says in words why it is not.
 pub(super) type Test = (&'static str, fn(&Device) -> std::result::Result<(), String>);
@@ -105,7 +105,7 @@ fn awaited(device: &Device) -> Found {
     let stream = device.stream()?;
     let host = numbers(5000);
     let shown = is_not_null(&up(&stream, &host)?, &stream).wait()?;
-    let mut later = pin!(crate::compute::filter(&up(&stream, &host)?, &shown, &stream));
+    let mut later = pin!(bowstring::compute::filter(&up(&stream, &host)?, &shown, &stream));
     let waker = Waker::from(Arc::new(Sleeper(thread::current())));
     let mut context = Context::from_waker(&waker);
     let kept = loop {

@@ -3,20 +3,21 @@
 //! report is lost.
 
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
+
+use bowstring::ffi::DeviceType;
+use bowstring::internals::{count_of, open_from, why_not};
+use bowstring::{Device, Error, Result};
 
 use super::asked::{At, Note, Progress, patience};
 use super::examined;
 use super::explain::{Diagnosis, State, of_error, of_libraries};
+use super::lock::lock;
 use super::machine::Machine;
 use super::report::{Examined, Library};
-use crate::device::sync::Mutex;
-use crate::device::{count_of, lock, open_from, why_not};
-use crate::ffi::DeviceType;
-use crate::{Device, Error, Result};
 
 /// The name of the step that looks for a library.
 pub(super) const STEP: &str = "library";

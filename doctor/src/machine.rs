@@ -6,8 +6,8 @@ use std::fs::{self, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::device::library_names;
-use crate::ffi::DeviceType;
+use bowstring::ffi::DeviceType;
+use bowstring::internals::library_names;
 
 /// The machine that the doctor looks at; a test can imitate one.
 #[derive(Clone, Debug)]
@@ -20,6 +20,9 @@ pub struct Machine {
     pub variables: BTreeMap<String, String>,
     /// Tries to open a device's file for reading and writing.
     pub open: fn(&Path) -> io::Result<()>,
+    /// How many rows its devices are measured with at most. It bounds the work of a test, which has no use
+    /// for figures, where a budget would bound the time: then a busy machine would do less of the work.
+    pub rows: usize,
 }
 
 /// A file through which a GPU is reached.
@@ -38,6 +41,7 @@ impl Machine {
             libraries: vec![],
             variables: std::env::vars_os().map(|(name, value)| (text(name), text(value))).collect(),
             open: |path| OpenOptions::new().read(true).write(true).open(path).map(drop),
+            rows: usize::MAX,
         }
     }
 

@@ -3,11 +3,10 @@
 
 use std::time::Instant;
 
+use bowstring::internals::{self, Takes};
+use bowstring::{Device, Error, Result};
 use bowstring_kernels::every_entry;
 use bowstring_kernels::target::AnyEntry;
-
-use crate::device::Takes;
-use crate::{Device, Error, Result};
 
 /// The kernels loaded so far, and their costs.
 #[derive(Clone, Debug, Default)]
@@ -46,8 +45,7 @@ pub(super) fn load(
     until: Instant,
     note: &dyn Fn(&str, usize, usize),
 ) -> (Option<Kernels>, Result<(), Error>) {
-    let Some(gpu) = device.as_gpu() else { return (None, Ok(())) };
-    let Some(architecture) = gpu.driver().architecture() else { return (None, Ok(())) };
+    let Some(architecture) = internals::architecture(device) else { return (None, Ok(())) };
     let all: Vec<&dyn AnyEntry> =
         every_entry().filter(|entry| entry.makers().include(architecture)).collect();
     let (mut found, mut outcome) = (Kernels { of: all.len(), ..Kernels::default() }, Ok(()));
@@ -56,13 +54,13 @@ pub(super) fn load(
             break;
         }
         note(entry.name(), found.loaded, found.of);
-        if let Err(error) = gpu.entry(entry.family(), entry.name()) {
-            outcome = Err(error);
-            break;
+        match internals::load(device, entry.family(), entry.name()) {
+            Ok(takes) => found.takes.extend(takes.map(|takes| (entry.name(), takes))),
+            Err(error) => {
+                outcome = Err(error);
+                break;
+            }
         }
-        // A runtime that does not report this can still run the kernel.
-        let takes = gpu.takes(entry.family(), entry.name()).ok().flatten();
-        found.takes.extend(takes.map(|takes| (entry.name(), takes)));
         found.loaded += 1;
     }
     found.images =

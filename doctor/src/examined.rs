@@ -1,16 +1,17 @@
 //! Examines one device, from its memory to its speed. Each finding is stored at once where another thread can
 //! read it, in case the next step never returns.
 
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
+
+use bowstring::{Device, Error, Result, internals};
 
 use super::asked::Note;
 use super::explain::of_error;
+use super::lock::lock;
 use super::machine::Machine;
 use super::report::Examined;
 use super::{equivalence, kernels, measure, selftest};
-use crate::device::lock;
-use crate::device::sync::Mutex;
-use crate::{Device, Error, Result};
 
 /// The steps, and the share of the budget after which each has to end.
 const STEPS: [(&str, f64); 4] = [("self-tests", 0.1), ("kernels", 0.5), ("equivalence", 0.7), ("speed", 1.0)];
@@ -47,12 +48,11 @@ pub(super) fn examine(
         Ok(device) => device,
         Err(error) => return failed(&error),
     };
-    let gpu = device.as_gpu().map(|gpu| gpu.driver());
-    let memory = gpu.and_then(|driver| driver.memory().ok().flatten());
+    let memory = internals::memory(device);
     {
         let mut found = lock(found);
         (found.name, found.memory) = (device.name(), memory);
-        found.architecture = gpu.and_then(|driver| driver.architecture());
+        found.architecture = internals::architecture(device);
     }
     if device.name().contains("MIG ") {
         let words = "a MIG instance: a part of a GPU, and its memory and speed are that part's".to_owned();
@@ -103,7 +103,8 @@ pub(super) fn examine(
 
     let host_memory = machine.memory().map_or(HOST_MEMORY, |(free, _)| free);
     let free = memory.map_or(host_memory, |(free, _)| free.min(host_memory)) / PART_OF_MEMORY;
-    match measure::measure(&stream, until(3), free, &|part, done, of| note(name(3), part, done, of)) {
+    let note = |part: &str, done, of| note(name(3), part, done, of);
+    match measure::measure(&stream, until(3), machine.rows, free, &note) {
         Ok(speed) => lock(found).speed = Some(speed),
         Err(error) => failed(&error),
     }

@@ -11,10 +11,10 @@ use arrow_array::{Array as _, ArrayRef, BooleanArray, UInt64Array};
 use arrow_schema::{ArrowError, DataType, Field, Schema};
 
 use super::samples::{Sample, samples};
-use crate::compute::*;
-use crate::exchange::{from_arrow, to_arrow};
-use crate::expr::{Expr, Literal, col, count, max, min, sum};
-use crate::{DeviceArray, DeviceBatch, Error, Result, Stream};
+use bowstring::compute::*;
+use bowstring::exchange::{from_arrow, to_arrow};
+use bowstring::expr::{Expr, Literal, col, count, max, min, sum};
+use bowstring::{DeviceArray, DeviceBatch, Error, Result, Stream};
 
 /// Rows that are cut off at the start of each array.
 const BEFORE: usize = 3;
@@ -164,7 +164,7 @@ fn operations(of: &DataType) -> Vec<Operation> {
         for (what, beside) in BESIDE {
             let evaluated = operation("evaluate", move |on, stream| {
                 let chosen =
-                    crate::expr::if_else(col("a").lt_eq(col("b")), col("a"), col("b")).coalesce(col("b"));
+                    bowstring::expr::if_else(col("a").lt_eq(col("b")), col("a"), col("b")).coalesce(col("b"));
                 let all: Vec<Expr> = [chosen].into_iter().chain(beside.then(decimal)).collect();
                 down(stream, &evaluate(&batch(on)?, &all, stream).wait()?.columns()[0])
             });

@@ -4,12 +4,12 @@
 use std::fmt;
 use std::path::PathBuf;
 
+use bowstring::Error;
+use bowstring::ffi::DeviceType;
+use bowstring::internals::{NVIDIA_DRIVER, is_too_old, is_unknown, refusal};
 use bowstring_images::ARCHITECTURES;
 
 use super::machine::Machine;
-use crate::Error;
-use crate::device::{NVIDIA_DRIVER, is_too_old, is_unknown, refusal};
-use crate::ffi::DeviceType;
 
 /// Why a GPU cannot be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

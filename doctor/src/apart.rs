@@ -5,19 +5,21 @@
 use std::cell::RefCell;
 use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::Mutex;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use bowstring::ffi::DeviceType;
+use bowstring::internals::RUNTIMES;
+
 use super::asked::{At, Options, Progress, patience};
 use super::examined::{self, OPENING};
 use super::json::Json;
+use super::lock::lock;
 use super::machine::Machine;
 use super::report::{Examined, Section};
 use super::threads::{self, STEP, failed};
-use crate::device::sync::Mutex;
-use crate::device::{RUNTIMES, lock};
-use crate::ffi::DeviceType;
 
 /// How long a process may take to end after it has written everything.
 const EXIT: Duration = Duration::from_secs(5);
