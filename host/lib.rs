@@ -74,6 +74,8 @@ pub mod expr;
 pub mod ffi;
 mod gpu;
 #[doc(hidden)]
+pub mod images;
+#[doc(hidden)]
 pub mod internals;
 mod pass;
 mod rules;

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 
 use bowstring::Error;
 use bowstring::ffi::DeviceType;
+use bowstring::images::ARCHITECTURES;
 use bowstring::internals::{NVIDIA_DRIVER, is_too_old, is_unknown, refusal};
-use bowstring_images::ARCHITECTURES;
 
 use super::machine::Machine;
 

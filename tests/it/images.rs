@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use bowstring_images::ARCHITECTURES;
+use bowstring::images::ARCHITECTURES;
 use bowstring_kernels::every_entry;
 
 /// The bytes of each entry's arguments, by name.
@@ -80,7 +80,7 @@ fn wanted(architecture: &str) -> BTreeMap<&'static str, Entries> {
 }
 
 fn read(family: &str, architecture: &str) -> (&'static [u8], Reader) {
-    let image = bowstring_images::find(family, architecture);
+    let image = bowstring::images::find(family, architecture);
     let image = image.unwrap_or_else(|| panic!("there is no {family} for {architecture}"));
     let ptx: Reader = |file| of_ptx(std::str::from_utf8(file).ok()?);
     (image, if architecture.starts_with("sm_") { ptx } else { of_code_object })
@@ -104,7 +104,7 @@ fn every_image_has_what_the_host_can_ask_for() {
 
 #[test]
 fn there_are_no_other_images() {
-    for (family, architecture) in bowstring_images::names() {
+    for (family, architecture) in bowstring::images::names() {
         assert!(wanted(architecture).contains_key(family), "{family}.{architecture}: which kernels?");
     }
 }
@@ -114,7 +114,7 @@ fn there_are_no_other_images() {
 fn architectures_are_the_same_everywhere() {
     let readme = include_str!("../../ptx/README.md");
     let said: Vec<&str> = readme.lines().filter(|line| line.starts_with("| `")).collect();
-    let row = |of: &bowstring_images::Architecture| {
+    let row = |of: &bowstring::images::Architecture| {
         let (major, minor) = of.since;
         format!("| `{}` | {} | {} | {major}.{minor} |", of.name, of.machines, of.lanes)
     };

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 const LEVELS: &[(&str, u32)] = &[
     ("ffi", 1),
     ("expr", 1),
+    ("images", 1),
     ("array", 2),
     ("device", 3),
     ("pass", 4),
@@ -67,7 +68,6 @@ const UNSAFE: &[&str] = &[
 const SCANNED: &[&str] = &[
     "host",
     "kernels/src",
-    "ptx/src",
     "capi/src",
     "python/src",
     "benches",

@@ -1,6 +1,6 @@
 //! Turns the one switch on: see `lab/parts/src/sync.rs`.
 
-fn main() {
+pub fn main() {
     println!("cargo::rustc-check-cfg=cfg(shuttle)");
     println!("cargo::rustc-check-cfg=cfg(sanitized)");
     println!("cargo::rustc-cfg=shuttle");

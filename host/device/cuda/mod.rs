@@ -10,14 +10,13 @@
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
-use bowstring_images as images;
-
 use super::Device;
 use super::driver::Outcome;
 use super::native::table::{Word, functions};
 use super::native::{Found, INVALID_CONTEXT, Library, Opened, Runtime, Version, outcome, refused, too_old};
 use crate::Result;
 use crate::ffi::DeviceType;
+use crate::images;
 
 /// The architecture for which images are compiled; every later one runs them.
 const ARCHITECTURE: &str = "sm_75";

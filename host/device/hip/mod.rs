@@ -11,14 +11,13 @@ use std::borrow::Cow;
 use std::ffi::CStr;
 use std::sync::LazyLock;
 
-use bowstring_images::{self as images, ARCHITECTURES, Architecture};
-
 use super::Device;
 use super::driver::Outcome;
 use super::native::table::{Word, functions};
 use super::native::{Found, INVALID_CONTEXT, Library, Opened, Runtime, Version, outcome, refused, too_old};
 use crate::Result;
 use crate::ffi::DeviceType;
+use crate::images::{self, ARCHITECTURES, Architecture};
 
 /// The number of the attribute "lanes in a wave" of a device.
 pub(super) const WAVE_WIDTH: i32 = 87;

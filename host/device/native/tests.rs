@@ -4,7 +4,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
-use bowstring_images as images;
 use cubecl_hip_sys as hip_headers;
 use cudarc::driver::sys as cuda_headers;
 
@@ -12,7 +11,7 @@ use super::codes::OUT_OF_MEMORY;
 use super::*;
 use crate::device::driver_tests::conforms;
 use crate::device::{Device, LoadedImage, cuda, hip};
-use crate::{Error, ffi::DeviceType};
+use crate::{Error, ffi::DeviceType, images};
 
 /// The library that stands in for CUDA's and HIP's. Cargo puts it next to the tests.
 fn standin() -> PathBuf {

@@ -10,7 +10,6 @@ use std::ffi::c_char;
 use std::sync::{Arc, LazyLock, Mutex};
 
 use bowstring_amdi::{CodeObject, Launch, Program, Target};
-use bowstring_images::architecture_of;
 
 use crate::calls::{call, call_anyway, give, text};
 use crate::cuda::exports;
@@ -71,9 +70,13 @@ fn name(device: i32) -> &'static str {
     profile::gpu().unwrap_or(NAMES[device as usize % NAMES.len()])
 }
 
-/// The lanes of a device's waves; 64 if the library has no kernels for it.
+/// The lanes of a device's waves, as the list of architectures has them; 64 if it lacks the device.
 fn lanes(device: i32) -> u32 {
-    architecture_of(name(device)).map_or(64, |architecture| architecture.lanes)
+    let own = name(device).split(':').next().unwrap_or_default();
+    let rows = include_str!("../../../ptx/architectures").lines().filter(|row| !row.starts_with('#'));
+    let mut rows = rows.map(|row| row.split('|').map(str::trim).collect::<Vec<_>>());
+    let row = rows.find(|row| row[3].split_whitespace().any(|gpu| gpu == own));
+    row.map_or(64, |row| row[1].parse().expect("a number of lanes"))
 }
 
 /// The seed of the order of waves and lanes: see the head of this file.

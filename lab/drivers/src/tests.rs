@@ -7,7 +7,7 @@ use bowstring_kernels::target::{AnyEntry, Kind};
 /// Families and architectures of the images for one maker's machines.
 fn images(maker: &str) -> Vec<(&'static str, &'static str)> {
     let of_maker = |(_, architecture): &(&str, &str)| architecture.starts_with(maker);
-    let found: Vec<_> = bowstring_images::names().filter(of_maker).collect();
+    let found: Vec<_> = bowstring::images::names().filter(of_maker).collect();
     assert!(found.len() > 10, "the images were not found");
     found
 }
@@ -16,7 +16,7 @@ fn images(maker: &str) -> Vec<(&'static str, &'static str)> {
 fn every_code_object_takes_what_the_host_passes() {
     for (family, architecture) in images("gfx") {
         let name = format!("{family}.{architecture}");
-        let object = CodeObject::read(bowstring_images::find(family, architecture).unwrap()).expect(&name);
+        let object = CodeObject::read(bowstring::images::find(family, architecture).unwrap()).expect(&name);
         assert_eq!(object.target, architecture, "{name}");
         let there = |entry: &&dyn AnyEntry| entry.family() == family && entry.makers().include(architecture);
         let entries: Vec<_> = every_entry().filter(there).collect();
@@ -41,7 +41,7 @@ fn every_code_object_takes_what_the_host_passes() {
 
 #[test]
 fn arguments_that_do_not_fit_are_seen() {
-    let whole = bowstring_images::find("bitmap", "gfx90a").unwrap();
+    let whole = bowstring::images::find("bitmap", "gfx90a").unwrap();
     let object = CodeObject::read(whole).unwrap();
     let entry = every_entry().find(|entry| entry.name() == "null_count").unwrap();
     let words = vec![7; entry.arguments().len()];
@@ -54,7 +54,7 @@ fn arguments_that_do_not_fit_are_seen() {
 #[test]
 fn every_instruction_of_every_code_object_is_known() {
     for (family, architecture) in images("gfx") {
-        let object = CodeObject::read(bowstring_images::find(family, architecture).unwrap()).unwrap();
+        let object = CodeObject::read(bowstring::images::find(family, architecture).unwrap()).unwrap();
         let target = Target::named(&object.target).unwrap();
         for (name, kernel) in &object.kernels {
             let program = Program::decode(kernel, target);
@@ -68,7 +68,7 @@ fn every_instruction_of_every_code_object_is_known() {
 #[test]
 fn every_ptx_entry_takes_a_word_for_each_argument() {
     for (family, architecture) in images("sm_") {
-        let text = std::str::from_utf8(bowstring_images::find(family, architecture).unwrap()).unwrap();
+        let text = std::str::from_utf8(bowstring::images::find(family, architecture).unwrap()).unwrap();
         let module = bowstring_ptxi::Module::parse(text).unwrap();
         let there = |entry: &&dyn AnyEntry| entry.family() == family && entry.makers().include(architecture);
         for entry in every_entry().filter(there) {

@@ -43,7 +43,7 @@ pub fn targets() -> Vec<Target> {
 
 /// Reads a family's code object.
 pub fn object(target: Target, family: &str) -> CodeObject {
-    let image = bowstring_images::find(family, target.name);
+    let image = bowstring::images::find(family, target.name);
     let image = image.unwrap_or_else(|| panic!("{family} has no image for {}", target.name));
     CodeObject::read(image).unwrap_or_else(|| panic!("{family} for {} is no code object", target.name))
 }

@@ -32,7 +32,7 @@ impl std::fmt::Debug for Images {
 
 /// The text of a family's image.
 pub fn image(family: &str) -> &'static str {
-    let text = bowstring_images::find(family, "sm_75").unwrap_or_else(|| panic!("{family} has no PTX"));
+    let text = bowstring::images::find(family, "sm_75").unwrap_or_else(|| panic!("{family} has no PTX"));
     std::str::from_utf8(text).expect("PTX is ASCII")
 }
 

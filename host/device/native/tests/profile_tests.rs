@@ -5,10 +5,10 @@ use std::ffi::{CString, c_char};
 use std::sync::LazyLock;
 
 use arrow_array::Int64Array;
-use bowstring_images::{ARCHITECTURES, Architecture};
 
 use super::*;
 use crate::exchange::{from_arrow, to_arrow};
+use crate::images::{ARCHITECTURES, Architecture};
 
 const HIP: [(&str, (i32, i32)); 5] = [
     ("hip-6.0", (6, 0)),

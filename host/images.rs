@@ -1,5 +1,6 @@
-//! bowstring's compiled kernels, embedded: for each kernel family an archive with an image for each
-//! architecture.
+//! L1: the compiled kernels, embedded: for each kernel family an archive with an image for each
+//! architecture. `build.rs` writes the tables. **Not part of the public API**: hidden from the documentation,
+//! for the doctor and for tests.
 //!
 //! The one idea: an image is inflated when it is first requested, once in the life of the process, and stays
 //! in memory. A machine runs one architecture and few families, so nearly everything stays compressed.

@@ -1,8 +1,9 @@
-//! Embeds the archives of `images/`, and reports those that are older than their kernel sources.
+//! Embeds the archives of `ptx/images` in the library, and reports those that are older than their kernel
+//! sources. Runs again only if one of these has changed.
 //!
 //! Users need no device toolchain, because the archives are checked in. With `BOWSTRING_BUILD_KERNELS=1`
-//! build.sh builds them here instead, and leaves the checked-in ones alone. A published crate has no kernel
-//! sources beside it, so nothing can be out of date.
+//! ptx/build.sh builds them here instead, and leaves the checked-in ones alone. A published crate has no
+//! kernel sources beside it, so nothing can be out of date.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -10,27 +11,32 @@ use std::process::Command;
 use std::{env, fs};
 
 fn main() {
-    let root = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it"));
-    let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it"));
-    println!("cargo::rerun-if-changed=images");
-    println!("cargo::rerun-if-changed=architectures");
+    embed(Path::new(&env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it")));
+}
+
+/// Writes the tables of `host/images.rs`, for the library whose sources are in `root`.
+pub fn embed(root: &Path) {
+    let (ptx, out) = (root.join("ptx"), PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it")));
+    let watched = |path: &Path| println!("cargo::rerun-if-changed={}", path.display());
+    watched(&ptx.join("images"));
+    watched(&ptx.join("architectures"));
     for input in ["BOWSTRING_BUILD_KERNELS", "CI"] {
         println!("cargo::rerun-if-env-changed={input}");
     }
     let images = if env::var("BOWSTRING_BUILD_KERNELS").is_ok_and(|value| value == "1") {
         let built = out.join("images");
         let status =
-            Command::new(root.join("build.sh")).arg(&built).env("TARGET_ROOT", out.join("device")).status();
+            Command::new(ptx.join("build.sh")).arg(&built).env("TARGET_ROOT", out.join("device")).status();
         assert!(status.is_ok_and(|status| status.success()), "build.sh failed: see its output above");
         built
     } else {
-        root.join("images")
+        ptx.join("images")
     };
-    let kernels = root.join("../kernels");
+    let kernels = root.join("kernels");
     let ours = fs::read_to_string(kernels.join("Cargo.toml"))
         .is_ok_and(|text| text.contains("\"bowstring-kernels\""));
     if ours {
-        println!("cargo::rerun-if-changed=../kernels/src");
+        watched(&kernels.join("src"));
         let stale: Vec<String> =
             files(&images, "manifest").iter().filter_map(|path| stale(path, &kernels.join("src"))).collect();
         if !stale.is_empty() {
@@ -40,7 +46,7 @@ fn main() {
             println!("cargo::warning={problem}");
         }
     }
-    let architectures = fs::read_to_string(root.join("architectures")).expect("it is in the package");
+    let architectures = fs::read_to_string(ptx.join("architectures")).expect("it is in the package");
     let tables = format!("{}{}", architectures_of(&architectures), table(&images));
     fs::write(out.join("images.rs"), tables).expect("OUT_DIR is writable");
 }
