@@ -89,6 +89,9 @@ fn a_query_reads_only_the_columns_that_it_names() {
         // Filters add up, and the last results that are asked for count.
         let made = run(kept.filter(col("b").gt(7)).select([col("t")]).aggregate([count_all()])).unwrap();
         assert_eq!(made.column(0).as_primitive::<Int64Type>().values(), &[1], "{target:?}");
+        // Without columns to move, the filter only counts.
+        let made = run(Query::new().filter(col("a").gt(0)).select([lit(5)])).unwrap();
+        assert_eq!(made.column(0).as_primitive::<Int64Type>().values(), &[5, 5], "{target:?}");
         let none = run(Query::new().select([] as [Expr; 0])).unwrap();
         assert_eq!((none.num_columns(), none.num_rows()), (0, 3), "{target:?}");
     }
