@@ -34,7 +34,7 @@ pub(in super::super) fn refused(failure: Failure) -> String {
     format!("{}{FAILED}{}", failure.call, failure.code)
 }
 
-/// Parses a reason made by [`refused`] into the call and its code; `None` for any other reason.
+/// Parses a reason made by `refused` into the call and its code; `None` for any other reason.
 pub fn refusal(reason: &str) -> Option<(&str, i64)> {
     let (call, code) = reason.split_once(FAILED)?;
     Some((call, code.parse().ok()?))
@@ -47,7 +47,7 @@ pub(in super::super) fn too_old(what: &str, needs: &str, has: &str) -> String {
     format!("{what} needs {needs}{OR_NEWER}{has}")
 }
 
-/// Whether a reason was made by [`too_old`].
+/// Whether a reason was made by `too_old`.
 pub fn is_too_old(reason: &str) -> bool {
     reason.contains(OR_NEWER)
 }
@@ -55,7 +55,7 @@ pub fn is_too_old(reason: &str) -> bool {
 /// The reason for a version that lacks a function which an older one has.
 pub(super) const UNKNOWN: &str = "of which we do not know how it is used";
 
-/// Whether a reason contains [`UNKNOWN`].
+/// Whether a reason contains `UNKNOWN`.
 pub fn is_unknown(reason: &str) -> bool {
     reason.contains(UNKNOWN)
 }
