@@ -25,12 +25,12 @@ pub enum Error {
     },
     /// The operation does not support this combination of type and device (yet); the arguments themselves are
     /// valid.
-    #[error("{operation} does not support {data_type} on {device}")]
+    #[error("{operation} does not support {what} on {device}")]
     Unsupported {
         /// The operation that was called.
         operation: &'static str,
-        /// The type, or the pair of types, that the operation does not support.
-        data_type: String,
+        /// What the operation does not support.
+        what: Unsupported,
         /// The device that holds the data.
         device: DeviceType,
     },
@@ -146,6 +146,51 @@ pub enum Error {
         /// The error message from arrow-rs.
         problem: String,
     },
+}
+
+/// What an operation does not support.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum Unsupported {
+    /// Arrays of a type.
+    Type(DataType),
+    /// A cast between two types.
+    Cast {
+        /// The type of the values.
+        from: DataType,
+        /// The target type.
+        to: DataType,
+    },
+    /// Anything else, such as single values or the layout of an array, in words.
+    Other(String),
+}
+
+impl fmt::Display for Unsupported {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Unsupported::Type(data_type) => write!(f, "{data_type}"),
+            Unsupported::Cast { from, to } => write!(f, "{from} to {to}"),
+            Unsupported::Other(what) => f.write_str(what),
+        }
+    }
+}
+
+impl From<&DataType> for Unsupported {
+    fn from(data_type: &DataType) -> Unsupported {
+        Unsupported::Type(data_type.clone())
+    }
+}
+
+impl From<String> for Unsupported {
+    fn from(what: String) -> Unsupported {
+        Unsupported::Other(what)
+    }
+}
+
+impl From<&str> for Unsupported {
+    fn from(what: &str) -> Unsupported {
+        Unsupported::Other(what.to_owned())
+    }
 }
 
 /// The reason why arithmetic has no result.

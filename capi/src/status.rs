@@ -213,7 +213,10 @@ mod tests {
                 Error::NoColumn { column: text(), number: None, columns: vec![text()] },
                 BowstringStatus::Invalid,
             ),
-            (Error::Unsupported { operation: "o", data_type: text(), device }, BowstringStatus::Unsupported),
+            (
+                Error::Unsupported { operation: "o", what: text().into(), device },
+                BowstringStatus::Unsupported,
+            ),
             (Error::OutOfSpec { at: text(), problem: text() }, BowstringStatus::OutOfSpec),
             (
                 Error::Producer { code: 5, message: text(), metadata: Default::default() },

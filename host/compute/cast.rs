@@ -1,10 +1,12 @@
 //! The `cast` operation, with arrow-cast's semantics for every pair of types that arrow-cast supports.
 
+use arrow_array::new_empty_array;
 pub use arrow_cast::CastOptions;
 pub use arrow_cast::display::{DurationFormat, FormatOptions};
 use arrow_schema::DataType;
 
 use super::{Columns, engine, nullability, reach_all};
+use crate::exchange::from_arrow;
 pub use crate::rules::can_cast;
 use crate::rules::{has_negative_size, unsupported};
 use crate::{DeviceArray, Error, Pending, Result, Stream};
@@ -73,4 +75,23 @@ fn begin<C: Columns>(
         }
         C::framed(frame, casted, rows)
     }))
+}
+
+/// Whether the stream's device casts arrays of one type to another: the error that [`cast`] would return for
+/// every array, before there is one. A planner asks this. Single values may still fail.
+///
+/// Casts an array without rows, so it takes as long as a small cast does.
+///
+/// ```
+/// use arrow_schema::DataType::{Int32, Utf8};
+/// use bowstring::{Device, compute::{CastOptions, check_cast}};
+/// # fn main() -> bowstring::Result<()> {
+/// let stream = Device::emulated().stream()?;
+/// check_cast(&Int32, &Utf8, &CastOptions::default(), &stream)?;
+/// # Ok(())
+/// # }
+/// ```
+pub fn check_cast(from: &DataType, to: &DataType, options: &CastOptions<'_>, stream: &Stream) -> Result<()> {
+    let none = from_arrow(&new_empty_array(from))?;
+    cast(&stream.upload(&none)?, to, options, stream).wait()?.wait()
 }

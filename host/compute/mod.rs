@@ -44,7 +44,7 @@ pub mod tensors;
 mod text;
 
 pub use crate::array::{Columns, nullable};
-pub use cast::{CastOptions, DurationFormat, FormatOptions, can_cast, cast};
+pub use cast::{CastOptions, DurationFormat, FormatOptions, can_cast, cast, check_cast};
 pub use coalesce::Coalescer;
 pub use concat::concat;
 pub use expressions::{aggregate, evaluate, filter_where};

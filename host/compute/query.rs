@@ -10,6 +10,7 @@ use std::sync::Arc;
 use arrow_schema::{Field, Schema, SchemaRef};
 
 use super::batches::each_ahead;
+use super::cast::{CastOptions, check_cast};
 use super::settled::{check, settled};
 use super::{Selection, computed, engine, reach_all};
 use crate::array::{Batches, Place};
@@ -194,13 +195,31 @@ impl BoundQuery {
 
     /// Describes the bound plans as text: one line per node, then the condition and the results.
     pub fn explain(&self) -> String {
+        self.plans().map(|plan| plan.to_string()).collect::<Vec<_>>().join("\n")
+    }
+
+    /// Whether the stream's device runs the query: the error that [`run`](BoundQuery::run) would return for
+    /// every batch, before there is one. A planner asks this.
+    pub fn check(&self, stream: &Stream) -> Result<()> {
+        // Devices run all that plans have, except for some casts.
+        for plan in self.plans() {
+            for node in &plan.nodes {
+                if let Op::Cast(safe) = node.op {
+                    let options = CastOptions { safe, ..CastOptions::default() };
+                    check_cast(&plan.nodes[node.inputs[0]].data_type, &node.data_type, &options, stream)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn plans(&self) -> impl Iterator<Item = &Arc<Plan>> {
         let results = match &self.results {
             Results::Rows => None,
             Results::Columns(columns) => Some(&columns.plan),
             Results::Aggregates(plan, _) => Some(plan),
         };
-        let plans = self.filter.iter().chain(results).map(|plan| plan.to_string());
-        plans.collect::<Vec<_>>().join("\n")
+        self.filter.iter().chain(results)
     }
 
     /// Runs the query on a batch, which must have the bound types.

@@ -109,8 +109,7 @@ fn mark(array: &DeviceArray, true_counts: &Result<()>) {
 fn readable<'a>(operation: &'static str, array: &'a DeviceArray) -> Result<Cow<'a, DeviceArray>> {
     let device = array.place().device_type;
     if !device.host_accessible() {
-        let data_type = array.data_type().to_string();
-        return Err(Error::Unsupported { operation, data_type, device });
+        return Err(Error::Unsupported { operation, what: array.data_type().into(), device });
     }
     array.wait()?;
     read_ends(array)

@@ -37,7 +37,7 @@ const NUMBERS: [(u8, u8, DataType); 11] = [
 ];
 
 fn unsupported(what: String, place: Place) -> Error {
-    Error::Unsupported { operation: "DLPack", data_type: what, device: place.device_type }
+    Error::Unsupported { operation: "DLPack", what: what.into(), device: place.device_type }
 }
 
 /// Whether a tensor on a device has bytes that are booleans.

@@ -99,7 +99,7 @@ pub(super) fn host_array(array: &DeviceArray) -> Result<ArrowArray> {
     if !array.place().device_type.host_accessible() {
         return Err(Error::Unsupported {
             operation: "export to the host",
-            data_type: array.data_type().to_string(),
+            what: array.data_type().into(),
             device: array.place().device_type,
         });
     }
@@ -157,7 +157,7 @@ impl Shift {
         if !array.place().device_type.host_accessible() {
             return Err(Error::Unsupported {
                 operation: "export",
-                data_type: format!("{} with validity out of step", array.data_type()),
+                what: format!("{} with validity out of step", array.data_type()).into(),
                 device: array.place().device_type,
             });
         }
@@ -278,7 +278,7 @@ fn node(array: &DeviceArray, host_reads: bool, kept: KeepAlive) -> Result<ArrowA
             (true, []) => pointer(0),
             (true, unknown) => pointer(sizes_on_the_device(unknown).ok_or_else(|| Error::Unsupported {
                 operation: "export",
-                data_type: format!("{} with buffers of unknown sizes", array.data_type()),
+                what: format!("{} with buffers of unknown sizes", array.data_type()).into(),
                 device: array.place().device_type,
             })?),
             (false, _) => sizes.as_ptr().cast(),

@@ -189,7 +189,7 @@ pub(super) fn served(device_type: i32, device_id: i64, device: &Device) -> Resul
         _ => {
             return Err(Error::Unsupported {
                 operation: "import",
-                data_type: format!("memory of device type {device_type}"),
+                what: format!("memory of device type {device_type}").into(),
                 device: own.device_type,
             });
         }

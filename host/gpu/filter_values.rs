@@ -63,13 +63,14 @@ impl Values {
             let (table, offsets) = (uploaded.part(start, end), mask.offsets.input());
             start = end;
             if pieces == 1 && rows <= mask.rows / FEW && columns * tiles >= ENOUGH {
-                let entry = find(FILTER_FEW, &[unit as u32]).ok_or_else(|| pass.unsupported(unit))?;
+                let entry = find(FILTER_FEW, &[unit as u32])
+                    .ok_or_else(|| pass.unsupported(format!("values of {unit} bytes")))?;
                 let args = FilterFew { table, columns, tiles, len, words, words_offset, offsets };
                 pass.launch(entry, &args)?;
                 continue;
             }
-            let entry =
-                find(FILTER, &[unit as u32, u32::from(pieces > 1)]).ok_or_else(|| pass.unsupported(unit))?;
+            let entry = find(FILTER, &[unit as u32, u32::from(pieces > 1)])
+                .ok_or_else(|| pass.unsupported(format!("values of {unit} bytes")))?;
             let pieces = pieces as u64;
             let args = Filter { table, columns, tiles, len, words, words_offset, offsets, pieces };
             pass.launch(entry, &args)?;

@@ -276,7 +276,8 @@ fn take_values(
     nulls: Out<u64>,
 ) -> Result<()> {
     let kind = if pieces > 1 { 2 } else { u32::from(has_nulls) };
-    let entry = find(TAKE, &[unit as u32, by.width, kind]).ok_or_else(|| pass.unsupported(unit))?;
+    let entry = find(TAKE, &[unit as u32, by.width, kind])
+        .ok_or_else(|| pass.unsupported(format!("values of {unit} bytes")))?;
     let args = Take {
         indices: by.indices,
         valid: by.valid.0,

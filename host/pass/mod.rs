@@ -69,7 +69,7 @@ pub(crate) use waits::readable;
 use crate::array::{Buffer, DeviceArray, Parts, Place, Ready, Slot};
 use crate::device::driver::{Driver, Failure, Launch, RawStream};
 use crate::device::{Check, Event, Gpu, GpuStream, Kept, Memory, Stream, witnessed};
-use crate::{Error, Result};
+use crate::{Error, Result, Unsupported};
 
 /// The number of bytes that a stream keeps for counters that are not read.
 const DISCARDED: usize = 64;
@@ -154,10 +154,10 @@ impl Pass {
         self.gpu.driver().width()
     }
 
-    /// The error for a type that the operation does not support.
-    pub fn unsupported(&self, what: impl ToString) -> Error {
+    /// The error for what the operation does not support.
+    pub fn unsupported(&self, what: impl Into<Unsupported>) -> Error {
         let device = self.place().device_type;
-        Error::Unsupported { operation: self.operation, data_type: what.to_string(), device }
+        Error::Unsupported { operation: self.operation, what: what.into(), device }
     }
 
     /// Makes an array readable by the pass. The stream waits for each of its events, once, and the array

@@ -8,12 +8,12 @@ use arrow_schema::{ArrowError, DataType};
 
 use crate::array::DeviceArray;
 use crate::ffi::DeviceType;
-use crate::{Error, Result, exchange};
+use crate::{Error, Result, Unsupported, exchange};
 
 /// The error for a cast that the device does not support.
 pub(crate) fn unsupported(values: &DeviceArray, to: &DataType, device: DeviceType) -> Error {
-    let data_type = format!("{} to {to}", values.data_type());
-    Error::Unsupported { operation: "cast", data_type, device }
+    let what = Unsupported::Cast { from: values.data_type().clone(), to: to.clone() };
+    Error::Unsupported { operation: "cast", what, device }
 }
 
 /// The error of arrow-cast if it refuses the cast regardless of the values.

@@ -8,10 +8,10 @@ use std::sync::Arc;
 use arrow_array::cast::AsArray;
 use arrow_array::types::*;
 use arrow_array::*;
-use arrow_schema::{DataType, Field, Schema};
+use arrow_schema::{DataType, Field, Schema, UnionFields, UnionMode};
 use bowstring::compute::{Query, aggregate, evaluate, filter_where};
 use bowstring::expr::*;
-use bowstring::{DeviceBatch, Error};
+use bowstring::{DeviceBatch, Error, Unsupported};
 
 use crate::support::rows as values_of;
 use crate::support::trees::{column_types, small_column};
@@ -94,6 +94,31 @@ fn a_query_reads_only_the_columns_that_it_names() {
         assert_eq!(made.column(0).as_primitive::<Int64Type>().values(), &[5, 5], "{target:?}");
         let none = run(Query::new().select([] as [Expr; 0])).unwrap();
         assert_eq!((none.num_columns(), none.num_rows()), (0, 3), "{target:?}");
+    }
+}
+
+#[test]
+fn a_device_says_before_it_runs_a_query_whether_it_can() {
+    let of = UnionFields::from_fields(vec![Field::new("n", DataType::Int32, true)]);
+    let unions =
+        DataType::List(Arc::new(Field::new_list_field(DataType::Union(of, UnionMode::Sparse), true)));
+    let schema =
+        Schema::new(vec![Field::new("l", unions.clone(), true), Field::new("n", DataType::Int32, true)]);
+    let bound = |query: Query| query.bind(&schema, &Options::default()).unwrap();
+    let lists = bound(Query::new().filter(col("l").cast(DataType::Utf8).eq("[]")));
+    let numbers =
+        bound(Query::new().filter(col("n").cast(DataType::Utf8).eq("1")).aggregate([sum(col("n"))]));
+    for target in devices() {
+        numbers.check(&target.stream).unwrap();
+        let expected = match target.name.starts_with("cpu") {
+            true => Ok(()),
+            false => Err(Unsupported::Cast { from: unions.clone(), to: DataType::Utf8 }),
+        };
+        let found = lists.check(&target.stream).map_err(|error| match error {
+            Error::Unsupported { what, .. } => what,
+            other => panic!("{other}"),
+        });
+        assert_eq!(found, expected, "{target:?}");
     }
 }
 

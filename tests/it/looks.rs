@@ -75,7 +75,7 @@ const OPERATIONS: &[(&str, Run)] = &[
 fn casted(on: &Values, by: &Arguments, to: fn(&DataType) -> DataType) -> Result<(), Error> {
     if let Some(of) = on.types.iter().find(|of| !can_cast_types(of, &to(of))) {
         let device = on.array.place().device_type;
-        return Err(Error::Unsupported { operation: "cast", data_type: of.to_string(), device });
+        return Err(Error::Unsupported { operation: "cast", what: of.into(), device });
     }
     let columns = on.batch.schema().fields().iter();
     let fields = columns.map(|field| Field::clone(field).with_data_type(to(field.data_type())));

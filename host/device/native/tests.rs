@@ -149,7 +149,7 @@ fn an_entry_that_a_machine_lacks_is_unsupported() {
         pass.launch(of_makers(own), &args).unwrap();
         let refused = pass.launch(of_makers(others), &args).unwrap_err();
         let name = NULL_COUNT[0].name;
-        let expected = Error::Unsupported { operation: "trial", data_type: name.into(), device: of };
+        let expected = Error::Unsupported { operation: "trial", what: name.into(), device: of };
         assert_eq!(refused, expected);
         pass.finish().unwrap();
     }

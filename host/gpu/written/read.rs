@@ -82,8 +82,8 @@ pub(crate) async fn read(
             return Err(outside(nowhere as usize));
         }
         if elsewhere != u64::MAX {
-            let data_type = format!("{from} to {into}, of a text that names a time zone (row {elsewhere}),");
-            return Err(Error::Unsupported { operation: "cast", data_type, device });
+            let what = format!("{from} to {into}, of a text that names a time zone (row {elsewhere}),");
+            return Err(Error::Unsupported { operation: "cast", what: what.into(), device });
         }
         let Some(unread) = unread.filter(|_| misfit != u64::MAX) else { return Ok(()) };
         let bytes: Vec<u8> = words[4..].iter().flat_map(|word| word.to_le_bytes()).collect();

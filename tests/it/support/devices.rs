@@ -126,7 +126,7 @@ impl Target {
     pub fn answer<T>(&self, result: Result<T, Error>, context: &dyn fmt::Display) -> Option<T> {
         match result {
             Ok(answer) => Some(answer),
-            Err(Error::Unsupported { operation, data_type, .. }) if self.refuses(operation, &data_type) => {
+            Err(Error::Unsupported { operation, what, .. }) if self.refuses(operation, &what.to_string()) => {
                 None
             }
             Err(error) => panic!("{context}, on {self:?}: {error}"),

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use arrow_cast::can_cast_types;
 use arrow_schema::DataType;
-use bowstring::compute::{CastOptions, cast};
+use bowstring::compute::{CastOptions, cast, check_cast};
 use bowstring::{DeviceArray, Error};
 
 use super::operations::{OPERATIONS, Operation};
@@ -61,7 +61,12 @@ pub fn refused_casts(target: &Target) -> Vec<(DataType, DataType)> {
                 Err(Error::Cast { .. } | Error::Arrow { .. }) => false,
                 answer => refused(target, answer.map(drop), &format!("cast of {from} to {to}")),
             };
-            if values.iter().any(refuses) {
+            let refused = values.iter().any(refuses);
+            // A planner knows it before there are values.
+            let before = check_cast(&from, &to, &CastOptions::default(), &target.stream);
+            let unsupported = matches!(before, Err(Error::Unsupported { .. }));
+            assert_eq!(unsupported, refused, "{from} to {to} on {target:?}: {before:?}");
+            if refused {
                 pairs.push((from.clone(), to));
             }
         }
