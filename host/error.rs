@@ -29,7 +29,7 @@ pub enum Error {
     Unsupported {
         /// The operation that was called.
         operation: &'static str,
-        /// What the operation does not support.
+        /// The types or the feature that it does not support.
         what: Unsupported,
         /// The device that holds the data.
         device: DeviceType,
@@ -148,7 +148,7 @@ pub enum Error {
     },
 }
 
-/// What an operation does not support.
+/// The types or the feature that an operation does not support.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Unsupported {
@@ -158,7 +158,7 @@ pub enum Unsupported {
     Cast {
         /// The type of the values.
         from: DataType,
-        /// The target type.
+        /// The type that they would get.
         to: DataType,
     },
     /// Anything else, such as single values or the layout of an array, in words.
