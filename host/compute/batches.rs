@@ -46,6 +46,12 @@ pub(super) fn each_ahead(
     })
 }
 
+/// The batch under the schema of its stream, whose nullability may differ from its own.
+pub(super) fn under(schema: &SchemaRef, batch: &DeviceBatch) -> Result<DeviceBatch> {
+    let made = DeviceBatch::try_new(schema.clone(), batch.columns().to_vec(), batch.len())?;
+    Ok(made.with_metadata(batch.metadata().clone()))
+}
+
 /// Takes rows of each batch as by [`take`], at the indices that `indices` returns for it. The indices
 /// determine which rows are null, so the fields of every batch are [`nullable`].
 pub fn take_batches(
@@ -61,9 +67,7 @@ pub fn take_batches(
         stream.device().place(),
         batches.map(move |batch| {
             let batch = batch?;
-            let taken = take(&batch, &indices(&batch)?, &options, &on).wait()?;
-            let (columns, metadata, rows) = (taken.columns().to_vec(), taken.metadata().clone(), taken.len());
-            Ok(DeviceBatch::try_new(to.clone(), columns, rows)?.with_metadata(metadata))
+            under(&to, &take(&batch, &indices(&batch)?, &options, &on).wait()?)
         }),
     )
 }

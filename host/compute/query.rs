@@ -9,9 +9,9 @@ use std::sync::Arc;
 
 use arrow_schema::{Field, Schema, SchemaRef};
 
-use super::batches::each_ahead;
+use super::batches::{each_ahead, under};
 use super::cast::{CastOptions, check_cast};
-use super::settled::{check, settled};
+use super::settled::settled;
 use super::{Selection, computed, engine, reach_all};
 use crate::array::{Batches, Place};
 use crate::expr::bind::bind;
@@ -155,9 +155,9 @@ impl Columns {
 
     /// Evaluates the columns. `columns` are those that the plan reads.
     async fn evaluate(self, columns: DeviceBatch, stream: Stream) -> Result<DeviceBatch> {
-        let Columns { plan, schema, mut fields, .. } = self;
+        let Columns { plan, mut fields, .. } = self;
         let rows = columns.len();
-        let (plan, arrays) = settled("evaluate", &plan, &schema, &columns, &stream).await?;
+        let (plan, arrays) = settled("evaluate", &plan, &columns, &stream).await?;
         let is_column = |output: &usize| matches!(plan.nodes[*output].op, Op::Column(_));
         let computed: Vec<usize> = plan.outputs.iter().copied().filter(|output| !is_column(output)).collect();
         let mut made = computed::outputs(&plan.only(&computed), &arrays, rows, &stream)?.into_iter();
@@ -260,23 +260,20 @@ impl BoundQuery {
         }
         let (to, place) = (schema.clone(), stream.device().place());
         let ahead = if self.filter.is_some() { engine(stream).batches_ahead() } else { 0 };
-        let results = each_ahead(batches, ahead, move |batch| Ok(query.run(batch, &on))).map(move |batch| {
-            let made = batch?;
-            let (columns, metadata, rows) = (made.columns().to_vec(), made.metadata().clone(), made.len());
-            Ok(DeviceBatch::try_new(to.clone(), columns, rows)?.with_metadata(metadata))
-        });
-        Batches::new(schema, place, results)
+        let results = each_ahead(batches, ahead, move |batch| Ok(query.run(batch, &on)));
+        Batches::new(schema, place, results.map(move |batch| under(&to, &batch?)))
     }
 
     /// Selects the rows that the query keeps, to filter any number of arrays of that many rows. On a GPU the
     /// first [`wait`](Pending::wait) synchronises, because the number of rows depends on the data.
     pub fn selection(&self, batch: &DeviceBatch, stream: &Stream) -> Pending<Selection> {
-        let (query, batch, on) = (self.clone(), batch.clone(), stream.clone());
         Pending::begun(|| {
             let none = || Error::invalid("selection", "a query without a filter, or one that aggregates");
-            let filter = query.filter.clone().ok_or_else(none)?;
+            let filter = self.filter.clone().ok_or_else(none)?;
+            check("filter_where", &self.schema, batch)?;
+            let (batch, on) = (batch.clone(), stream.clone());
             begin(stream, async move {
-                let (plan, columns) = settled("filter_where", &filter, &query.schema, &batch, &on).await?;
+                let (plan, columns) = settled("filter_where", &filter, &batch, &on).await?;
                 let selected = engine(&on).select_where(&plan, &columns, batch.len(), &on)?;
                 Selection::of(selected, batch.len(), &on).await
             })
@@ -292,10 +289,9 @@ impl BoundQuery {
         stream: &Stream,
     ) -> Result<Pending<DeviceBatch>> {
         reach_all("filter_where", rows.columns(), stream)?;
-        let (filter, schema) = (filter.clone(), self.schema.clone());
-        let (batch, on) = (batch.clone(), stream.clone());
+        let (filter, batch, on) = (filter.clone(), batch.clone(), stream.clone());
         begin(stream, async move {
-            let (plan, columns) = settled("filter_where", &filter, &schema, &batch, &on).await?;
+            let (plan, columns) = settled("filter_where", &filter, &batch, &on).await?;
             let kept = engine(&on).filter_where(&plan, &columns, rows.columns(), batch.len(), &on)?.await?;
             let made = DeviceBatch::try_new(rows.schema().clone(), kept.columns, kept.rows)?;
             Ok(made.with_metadata(rows.metadata().clone()))
@@ -310,11 +306,11 @@ impl BoundQuery {
         batch: &DeviceBatch,
         stream: &Stream,
     ) -> Result<Pending<Vec<Vec<u64>>>> {
-        let (plan, schema, batch, on) = (plan.clone(), self.schema.clone(), batch.clone(), stream.clone());
+        let (plan, batch, on) = (plan.clone(), batch.clone(), stream.clone());
         let kinds: Vec<Fold> = folded.aggregations.iter().map(|one| one.fold).collect();
         begin(stream, async move {
             let rows = batch.len();
-            let (plan, columns) = settled("aggregate", &plan, &schema, &batch, &on).await?;
+            let (plan, columns) = settled("aggregate", &plan, &batch, &on).await?;
             // Constant rows take no memory, so there can be arbitrarily many of them.
             let on_host = rows == 0 || kinds.is_empty() || plan.is_constant();
             let engine = if on_host { engine(&Stream::cpu()) } else { engine(&on) };
@@ -350,6 +346,22 @@ impl BoundQuery {
         add(before)?;
         folded.row(&if all.is_empty() { vec![vec![]] } else { all })
     }
+}
+
+/// Checks that a batch has the types of the schema that the plan was bound to.
+fn check(operation: &'static str, schema: &Schema, batch: &DeviceBatch) -> Result<()> {
+    let (bound, there) = (schema.fields().len(), batch.columns().len());
+    if bound != there {
+        return Err(Error::invalid(operation, format!("{there} columns, bound to {bound}")));
+    }
+    for (field, column) in schema.fields().iter().zip(batch.columns()) {
+        if field.data_type() != column.data_type() {
+            let problem =
+                format!("{} is {}, bound as {}", field.name(), column.data_type(), field.data_type());
+            return Err(Error::invalid(operation, problem));
+        }
+    }
+    Ok(())
 }
 
 /// The batch with only these columns.

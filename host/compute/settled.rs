@@ -2,8 +2,6 @@
 
 use std::borrow::Cow;
 
-use arrow_schema::Schema;
-
 use super::cast::cast;
 use super::text::test_text;
 use super::{CastOptions, computed, engine, nulls, reach};
@@ -11,17 +9,15 @@ use crate::array::Side;
 use crate::expr::plan::{Bytes, Id, Op, Plan, TextTest, number_of};
 use crate::{DeviceArray, DeviceBatch, Error, Result, Stream};
 
-/// The plan for a batch, and its columns. Steps that the program cannot run (casts, text tests) are executed
-/// first; each result becomes an extra column. Extra outputs may follow the original ones; they are
-/// evaluated only to detect rows that fail.
+/// The plan for a batch of the types that it was bound to, and its columns. Steps that the program cannot run
+/// (casts, text tests) are executed first; each result becomes an extra column. Extra outputs may follow the
+/// original ones; they are evaluated only to detect rows that fail.
 pub(super) async fn settled<'a>(
     operation: &'static str,
     plan: &'a Plan,
-    schema: &Schema,
     batch: &DeviceBatch,
     stream: &Stream,
 ) -> Result<(Cow<'a, Plan>, Vec<DeviceArray>)> {
-    check(operation, schema, batch)?;
     let mut columns = vec![];
     for column in batch.columns() {
         reach(operation, column, stream)?;
@@ -99,20 +95,4 @@ pub(super) async fn settled<'a>(
         Cow::Owned(plan) => Cow::Owned(plan.pruned()),
     };
     Ok((plan, columns))
-}
-
-/// Checks that a batch has the types of the schema that the plan was bound to.
-pub(super) fn check(operation: &'static str, schema: &Schema, batch: &DeviceBatch) -> Result<()> {
-    let (bound, there) = (schema.fields().len(), batch.columns().len());
-    if bound != there {
-        return Err(Error::invalid(operation, format!("{there} columns, bound to {bound}")));
-    }
-    for (field, column) in schema.fields().iter().zip(batch.columns()) {
-        if field.data_type() != column.data_type() {
-            let problem =
-                format!("{} is {}, bound as {}", field.name(), column.data_type(), field.data_type());
-            return Err(Error::invalid(operation, problem));
-        }
-    }
-    Ok(())
 }

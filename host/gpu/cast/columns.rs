@@ -28,7 +28,11 @@ pub(crate) fn cast(
     let options = Options { safe: options.safe, formatted };
     let owned = columns.iter().map(|(values, to)| (DeviceArray::clone(values), DataType::clone(to)));
     let (columns, on): (Vec<(DeviceArray, DataType)>, _) = (owned.collect(), stream.clone());
-    Ok(Pending::begin(stream, async move { cast_columns(&columns, options, &on).await }))
+    Ok(Pending::begin(stream, async move {
+        let columns: Vec<(&DeviceArray, &DataType)> =
+            columns.iter().map(|(values, to)| (values, to)).collect();
+        cast_columns(&columns, options, &on).await
+    }))
 }
 
 /// Casts of parts, by any of these routes.
@@ -46,21 +50,10 @@ impl Parts for AnyRoute {
             if !can_cast(values.data_type(), to) {
                 return Err(unsupported(values, to, stream.device().place().device_type));
             }
-            match cast_rule(values.data_type(), to) {
-                CastRule::Map(call) => {
-                    one(map("cast", &[Column { values, to, call: Some(call) }], options.safe, stream)?)
-                }
-                CastRule::Zero => {
-                    one(map("cast", &[Column { values, to, call: None }], options.safe, stream)?)
-                }
-                rule => cast_apart(rule, values, to, options, stream).await,
-            }
+            let casted = cast_columns(&[(values, to)], options, stream).await?.pop();
+            casted.ok_or_else(|| Error::invalid("cast", "no array"))
         })
     }
-}
-
-fn one(casted: Vec<DeviceArray>) -> Result<DeviceArray> {
-    casted.into_iter().next().ok_or_else(|| Error::invalid("cast", "no array"))
 }
 
 /// Whether a column is cast in the pass that all plain columns share.
@@ -70,12 +63,12 @@ enum Place {
 }
 
 async fn cast_columns(
-    columns: &[(DeviceArray, DataType)],
+    columns: &[(&DeviceArray, &DataType)],
     options: Options,
     stream: &Stream,
 ) -> Result<Vec<DeviceArray>> {
     let (mut together, mut apart, mut places) = (vec![], vec![], vec![]);
-    for (values, to) in columns {
+    for &(values, to) in columns {
         let call = match cast_rule(values.data_type(), to) {
             CastRule::Map(call) => Some(call),
             CastRule::Zero => None,
