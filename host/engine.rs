@@ -10,7 +10,7 @@ use std::pin::Pin;
 
 use arrow_cast::CastOptions;
 use arrow_schema::{DataType, SchemaRef};
-use bowstring_kernels::functions::FunctionCall;
+use bowstring_kernels::map::functions::FunctionCall;
 
 use crate::array::{Bitmap, DeviceArray, DeviceBatch, Side};
 use crate::expr::Fold;

@@ -67,15 +67,22 @@ def write_archive(path, images):
     path.write_bytes(data)
 
 
+def is_list(text):
+    """Whether a file only lists modules, besides attributes and what only the host's build has."""
+    text = re.sub(r"//.*", "", text)
+    text = re.sub(r"^host_only! \{.*?^\}", "", text, flags=re.M | re.S)
+    return not re.sub(r"(?:pub(?:\(crate\))? )?mod \w+;|#!?\[[^\]]*\]", "", text).strip()
+
+
 def sources():
-    """The module paths and texts of the device code's sources. They leave out the library's first file,
-    which has only attributes and a list of modules, and the vocabulary's two files for the host."""
+    """The module paths and texts of the device code's sources. They leave out files that only list modules
+    (the library's first file, and those of most folders), and the vocabulary's two files for the host."""
     files = {}
     for path in sorted(SOURCES.rglob("*.rs")):
-        name = path.relative_to(SOURCES).as_posix()
-        if name not in ("lib.rs", "target/host.rs", "target/entry.rs"):
+        name, text = path.relative_to(SOURCES).as_posix(), path.read_text()
+        if not is_list(text) and name not in ("target/host.rs", "target/entry.rs"):
             parts = name[: -len(".rs")].split("/")
-            files[tuple(parts[:-1] if parts[-1] == "mod" else parts)] = (name, path.read_text())
+            files[tuple(parts[:-1] if parts[-1] == "mod" else parts)] = (name, text)
     return files
 
 
@@ -120,7 +127,8 @@ def expanded(use):
 
 def mentioned(module, text, files):
     """The modules that a module's text names: each file on the way of a path, as far as the path leads
-    through files; its own submodules; and files that define a macro that it calls."""
+    through files and folders; its own submodules; and files that define a macro that it calls."""
+    folders = {path[:i] for path in files for i in range(len(path))}
     for path in paths(text):
         if path[0] == "crate":
             at, path = (), path[1:]
@@ -134,9 +142,10 @@ def mentioned(module, text, files):
             yield at
         for name in path:
             at += (name,)
-            if at not in files:
+            if at in files:
+                yield at
+            elif at not in folders:
                 break
-            yield at
     for child in re.findall(r"\bmod (\w+);", text):
         yield module + (child,)
     for macro in set(re.findall(r"\b(\w+)!", text)):

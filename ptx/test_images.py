@@ -14,18 +14,21 @@ import images
 
 SOURCES = {
     "lib.rs": "pub mod alone; pub mod both; mod far; mod near; mod shared;",
-    "alone.rs": '    family "alone", blocks 3,\n        threads 256 for large larger;\nuse crate::near::{self, Near};',
+    "alone.rs": '    family "alone", blocks 3,\n        threads 256 for large larger;\nuse crate::folder::inner::Inner;\nuse crate::near::{self, Near};',
     "both.rs": '    family "alone";\n    family "other", blocks 2 for few;\nuse super::shared::deep::{Deep as D, more::{A, B}};',
     "near.rs": "fn near() { crate::far::far::<u8>(); written!() }",
     "far.rs": "// crate::unused::comment\nfn far() {}",
     "macros.rs": "macro_rules! written { () => {} }",
-    "shared/mod.rs": "pub mod deep; mod implementations;",
+    "shared/mod.rs": "pub mod deep; mod implementations; trait Trait {}",
     "shared/implementations.rs": "impl super::Trait for u8 {}",
     "shared/deep.rs": "pub struct Deep;",
+    "folder/mod.rs": "//! A list.\n#[macro_use]\npub mod inner;\npub(crate) mod beside;\n\nhost_only! {\n    static ALL: u8 = inner::ALL;\n}\n",
+    "folder/inner.rs": "pub struct Inner;",
+    "folder/beside.rs": "use crate::alone;",
     "unused.rs": "use crate::alone;",
     "target/mod.rs": "/// family \"told of\";\nuse crate::vocabulary::Word;",
     "target/host.rs": "use crate::unused;",
-    "vocabulary.rs": "",
+    "vocabulary.rs": "pub struct Word;",
 }
 
 
@@ -53,7 +56,7 @@ class Sources(Tree):
         shared = ["shared/deep.rs", "shared/implementations.rs", "shared/mod.rs"]
         other = ["both.rs", *shared, "target/mod.rs", "vocabulary.rs"]
         self.assertEqual(images.reach("other", files), other)
-        self.assertEqual(images.reach("alone", files), sorted([*other, "alone.rs", "far.rs", "macros.rs", "near.rs"]))
+        self.assertEqual(images.reach("alone", files), sorted([*other, "alone.rs", "far.rs", "folder/inner.rs", "macros.rs", "near.rs"]))
 
     def test_a_source_outdates_the_families_that_reach_it(self):
         raw = self.folder / "raw"
@@ -70,6 +73,9 @@ class Sources(Tree):
             "shared/deep.rs": ["alone", "other"],
             "target/mod.rs": ["alone", "other"],
             "target/host.rs": [],
+            "folder/inner.rs": ["alone"],
+            "folder/beside.rs": [],
+            "folder/mod.rs": [],
             "unused.rs": [],
             "lib.rs": [],
         }.items():

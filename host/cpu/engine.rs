@@ -5,7 +5,7 @@ use std::future::ready;
 
 use arrow_cast::CastOptions;
 use arrow_schema::{DataType, SchemaRef};
-use bowstring_kernels::functions::FunctionCall;
+use bowstring_kernels::map::functions::FunctionCall;
 
 use super::assembly;
 use super::indices::Indices;

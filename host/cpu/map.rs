@@ -6,8 +6,8 @@
 //! some hundred pairs of types.
 
 use arrow_schema::DataType;
-use bowstring_kernels::function::Number;
-use bowstring_kernels::functions::FunctionCall;
+use bowstring_kernels::map::function::Number;
+use bowstring_kernels::map::functions::FunctionCall;
 
 use super::bitmap::Bits;
 use super::map_narrow::Narrow;

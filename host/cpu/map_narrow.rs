@@ -3,12 +3,12 @@
 //! Compilers vectorise 64-bit integers but not 128-bit ones. So if no value in bounds exceeds 64 bits, the
 //! conversion runs in 64, and the upper half is filled with the sign afterwards.
 
-use bowstring_kernels::function::divide::Divisor;
-use bowstring_kernels::function::float::Round;
-use bowstring_kernels::function::scale::{Bounds, Down, Up};
-use bowstring_kernels::function::words::{Parameter, Words};
-use bowstring_kernels::function::{Native, Number, ValueFunction};
-use bowstring_kernels::functions::{Function, FunctionCall};
+use bowstring_kernels::map::function::divide::Divisor;
+use bowstring_kernels::map::function::float::Round;
+use bowstring_kernels::map::function::scale::{Bounds, Down, Up};
+use bowstring_kernels::map::function::words::{Parameter, Words};
+use bowstring_kernels::map::function::{Native, Number, ValueFunction};
+use bowstring_kernels::map::functions::{Function, FunctionCall};
 
 use super::map_rows::{Notes, Outcome, Part, Source};
 use super::memory::{numbers, numbers_mut};

@@ -4,9 +4,9 @@
 //! validity and fit are a word each. Values under nulls are converted like the rest, because a loop without
 //! branches is faster; their results are ignored.
 
-use bowstring_kernels::function::words::Parameter;
-use bowstring_kernels::function::{Native, Number, U256, ValueFunction};
-use bowstring_kernels::functions::Visitor;
+use bowstring_kernels::map::function::words::Parameter;
+use bowstring_kernels::map::function::{Native, Number, U256, ValueFunction};
+use bowstring_kernels::map::functions::Visitor;
 
 use super::bitmap::Bits;
 use super::memory::{numbers, numbers_mut};

@@ -5,7 +5,7 @@
 
 #![allow(unsafe_code)]
 
-use bowstring_kernels::function::Native;
+use bowstring_kernels::map::function::Native;
 
 use crate::Result;
 use crate::array::Buffer;

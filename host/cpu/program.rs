@@ -16,10 +16,10 @@ mod values;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use bowstring_kernels::function::Number;
+use bowstring_kernels::map::function::Number;
 use bowstring_kernels::program::code::PART_WORDS;
 use bowstring_kernels::program::{parts, tiles};
-use bowstring_kernels::selection::TILE;
+use bowstring_kernels::select::selection::TILE;
 
 use super::memory;
 use super::selection::{PARALLEL, Selection};

@@ -5,8 +5,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use bowstring_kernels::bitmap::{NULL_COUNT, NullCount, NullCountRow};
 use bowstring_kernels::memory::{In, Out, TableRow};
+use bowstring_kernels::reduce::bitmap::{NULL_COUNT, NullCount, NullCountRow};
 use bowstring_kernels::target::AnyEntry;
 
 use super::driver::{Driver, Launch, RawStream};

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use arrow_schema::{DataType, Schema};
-use bowstring_kernels::function::Number;
+use bowstring_kernels::map::function::Number;
 
 use super::binder::{Binder, Typed};
 use super::extent::Extent;

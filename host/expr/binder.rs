@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use arrow_schema::{DataType, Schema};
-use bowstring_kernels::function::Number;
+use bowstring_kernels::map::function::Number;
 
 use super::plan::{Bound, Bytes, Id, Op, Plan, number_of};
 use super::print::short;

@@ -1,7 +1,7 @@
 //! Binds list membership tests. A list is sorted once, and is a single node however long it is.
 
 use arrow_schema::DataType;
-use bowstring_kernels::function::Number;
+use bowstring_kernels::map::function::Number;
 use bowstring_kernels::program::word::{plain_nan_f32, plain_nan_f64};
 
 use super::binder::{Binder, Typed};

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use arrow_schema::DataType;
-use bowstring_kernels::function::{F16, Number};
+use bowstring_kernels::map::function::{F16, Number};
 
 use super::dates::{moment, read, written};
 use super::plan::{Bytes, is_text, value_type};

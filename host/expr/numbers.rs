@@ -1,7 +1,7 @@
 //! Binds numeric functions for which the machine has no instructions, by combining its instructions.
 
 use arrow_schema::DataType;
-use bowstring_kernels::function::Number;
+use bowstring_kernels::map::function::Number;
 
 use super::binder::{Binder, Typed};
 use super::plan::{Bad, Op};

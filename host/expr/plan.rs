@@ -5,8 +5,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use arrow_schema::{DataType, IntervalUnit};
-use bowstring_kernels::function::Number;
-pub(crate) use bowstring_kernels::text::Test as TextTest;
+use bowstring_kernels::map::function::Number;
+pub(crate) use bowstring_kernels::text::search::test::Test as TextTest;
 
 use super::{Arithmetic, Expr};
 use crate::Failure;

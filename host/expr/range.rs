@@ -1,7 +1,7 @@
 //! Comparisons with constants as ranges. The one idea: numbers are ordered, floats by their keys, and a
 //! comparison with a constant selects a range in that order, or everything but a range.
 
-use bowstring_kernels::function::Number;
+use bowstring_kernels::map::function::Number;
 
 use super::extended;
 use super::plan::{Id, Op, Plan};

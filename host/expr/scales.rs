@@ -5,7 +5,7 @@
 //! with fewer decimal digits is multiplied, as in arithmetic.
 
 use arrow_schema::DataType;
-use bowstring_kernels::function::Number;
+use bowstring_kernels::map::function::Number;
 
 use super::binder::{Binder, Typed};
 use super::plan::Op;

@@ -1,7 +1,8 @@
 //! Binds text tests. Tests of literals are computed at once; a separate launch computes the others.
 
 use arrow_schema::DataType;
-use bowstring_kernels::text::{Test as TextTest, passes};
+use bowstring_kernels::text::search::kernels::passes;
+use bowstring_kernels::text::search::test::Test as TextTest;
 
 use super::binder::{Binder, Typed};
 use super::plan::{Op, value_type};

@@ -1,8 +1,8 @@
 //! Bitmaps that kernels derive from other bitmaps. A misaligned buffer is copied here too: its bytes are a
 //! bitmap of eight bits each.
 
-use bowstring_kernels::bitmap::{COMBINE, Combine};
 use bowstring_kernels::memory::{In, Out};
+use bowstring_kernels::reduce::bitmap::{COMBINE, Combine};
 
 use crate::Result;
 use crate::array::{Bitmap, Buffer, DeviceArray, Parts};

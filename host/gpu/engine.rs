@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use arrow_cast::CastOptions;
 use arrow_schema::{DataType, SchemaRef};
-use bowstring_kernels::functions::FunctionCall;
+use bowstring_kernels::map::functions::FunctionCall;
 use bowstring_kernels::program::code::AGGREGATES;
 
 use super::map::{Column, map};

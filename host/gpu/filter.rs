@@ -1,7 +1,7 @@
 //! Filter, in three steps: everything whose output size is known before the row count (bitmaps are at most as
 //! long as they were); one read of the counts by the host; then the values.
 
-use bowstring_kernels::filter_bits::{FILTER_BITS, FilterBits, FilterBitsRow, filter_bits_spans};
+use bowstring_kernels::select::bits::{FILTER_BITS, FilterBits, FilterBitsRow, filter_bits_spans};
 
 use super::draft::Draft;
 use super::filter_values::Values;

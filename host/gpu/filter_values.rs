@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use bowstring_kernels::filter::{FILTER, Filter, FilterRow};
-use bowstring_kernels::filter_few::{FILTER_FEW, FilterFew};
+use bowstring_kernels::select::filter::{FILTER, Filter, FilterRow};
+use bowstring_kernels::select::filter_few::{FILTER_FEW, FilterFew};
 use bowstring_kernels::target::find;
 
 use super::mask::Mask;

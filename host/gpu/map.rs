@@ -3,9 +3,9 @@
 //! entry knows the function.
 
 use arrow_schema::DataType;
-use bowstring_kernels::function::Number;
-use bowstring_kernels::functions::{FunctionCall, Launcher};
-use bowstring_kernels::map::MapTask;
+use bowstring_kernels::map::function::Number;
+use bowstring_kernels::map::functions::{FunctionCall, Launcher};
+use bowstring_kernels::map::task::MapTask;
 use bowstring_kernels::memory::Out;
 use bowstring_kernels::target::{Args, Entry};
 

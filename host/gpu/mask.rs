@@ -1,7 +1,7 @@
 //! A mask as kernels read it: a bit for each row, and the output offset of each tile's kept rows.
 
 use bowstring_kernels::memory::Out;
-use bowstring_kernels::selection::{OFFSETS, Offsets, SELECT, Select, Sizes, sizes};
+use bowstring_kernels::select::selection::{OFFSETS, Offsets, SELECT, Select, Sizes, sizes};
 
 use super::program::Loaded;
 use crate::Result;

@@ -1,7 +1,7 @@
 //! Null counts and bitmaps of nulls.
 
 use arrow_schema::DataType;
-use bowstring_kernels::bitmap::{NULL_COUNT, NullCount, NullCountRow, null_count_parts};
+use bowstring_kernels::reduce::bitmap::{NULL_COUNT, NullCount, NullCountRow, null_count_parts};
 
 use super::bitmap::not;
 use super::parts::part_of;

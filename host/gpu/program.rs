@@ -12,7 +12,7 @@ mod terms;
 use std::sync::Arc;
 
 use arrow_schema::DataType;
-use bowstring_kernels::function::Number;
+use bowstring_kernels::map::function::Number;
 use bowstring_kernels::memory::{In, Out};
 use bowstring_kernels::program::code::{AGGREGATES, PART_WORDS};
 use bowstring_kernels::program::predicate::{PREDICATE, Predicate};

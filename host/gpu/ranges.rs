@@ -1,17 +1,17 @@
 //! Arrays whose rows are ranges of child elements: strings, binaries, and lists of every kind.
 //!
-//! The one idea: see [`bowstring_kernels::ranges`]. A [`Node`] requests what its rows' ranges need at every
-//! level, then finds and sums them; none of that depends on a size. After the host has read the totals,
-//! `ranges_copy.rs` copies what the ranges cover. The host reads once, however deep the type.
+//! The one idea: see [`bowstring_kernels::ranges::rows`]. A [`Node`] requests what its rows' ranges need
+//! at every level, then finds and sums them; none of that depends on a size. After the host has read the
+//! totals, `ranges_copy.rs` copies what the ranges cover. The host reads once, however deep the type.
 //!
 //! Bytes under nulls: null rows of a string or list array become empty (in a take, those whose index is
 //! null). Null elements inside lists keep whatever range they have.
 
 use arrow_schema::{DataType, UnionMode};
 use bowstring_kernels::memory::{In, Out};
-use bowstring_kernels::ranges::{COMPOSE, Compose, TAKE, Take};
-use bowstring_kernels::ranges_keep::{KEEP, Keep};
-use bowstring_kernels::structure::lists::{EXTENTS, Extents};
+use bowstring_kernels::ranges::lists::{EXTENTS, Extents};
+use bowstring_kernels::ranges::rows::{COMPOSE, Compose, TAKE, Take};
+use bowstring_kernels::select::ranges::{KEEP, Keep};
 use bowstring_kernels::target::find;
 
 use super::bitmap::aligned;

@@ -2,10 +2,12 @@
 //! below them.
 
 use arrow_schema::DataType;
-use bowstring_kernels::copy::{COPY_BITS, COPY_BYTES, COPY_OFFSETS, CopyBits, CopyBytes, CopyOffsets};
+use bowstring_kernels::gather::copy::{
+    COPY_BITS, COPY_BYTES, COPY_OFFSETS, CopyBits, CopyBytes, CopyOffsets,
+};
 use bowstring_kernels::memory::{In, Out};
-use bowstring_kernels::scan::{SCAN, Scan};
-use bowstring_kernels::structure::lists::{COVERED, Covered};
+use bowstring_kernels::ranges::lists::{COVERED, Covered};
+use bowstring_kernels::reduce::scan::{SCAN, Scan};
 use bowstring_kernels::target::find;
 
 use super::bitmap::aligned;

@@ -1,7 +1,7 @@
 //! Prefix sums over tiles: each tile of rows has the sum of its lengths.
 
 use bowstring_kernels::memory::{In, Out};
-use bowstring_kernels::scan::{SCAN, SUMS, Scan, Sums, TILE};
+use bowstring_kernels::reduce::scan::{SCAN, SUMS, Scan, Sums, TILE};
 use bowstring_kernels::target::find;
 
 use crate::Result;

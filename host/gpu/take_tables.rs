@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use arrow_schema::{DataType, UnionMode};
+use bowstring_kernels::gather::take::{TAKE, TAKE_BITS, Take, TakeBits, TakeBitsRow, TakeRow};
 use bowstring_kernels::memory::{In, Out, TableRow};
-use bowstring_kernels::take::{TAKE, TAKE_BITS, Take, TakeBits, TakeBitsRow, TakeRow};
 use bowstring_kernels::target::find;
 
 use super::bitmap::validity_from_start;

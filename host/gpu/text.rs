@@ -2,9 +2,13 @@
 
 use arrow_schema::DataType;
 use bowstring_kernels::memory::In;
+use bowstring_kernels::ranges::views::BufferRow;
 use bowstring_kernels::target::find;
-use bowstring_kernels::text::{FOLDS, Head, TEXT, Test, Text, TextColumn, VIEWS};
-use bowstring_kernels::views::BufferRow;
+use bowstring_kernels::text::rows::{TextColumn, VIEWS};
+use bowstring_kernels::text::search::folds::FOLDS;
+use bowstring_kernels::text::search::head::Head;
+use bowstring_kernels::text::search::kernels::{TEXT, Text};
+use bowstring_kernels::text::search::test::Test;
 
 use crate::array::{Bitmap, Buffer, DeviceArray, Parts, Side, Slot, outside};
 use crate::gpu::bitmap::{aligned, and, nulls_of};

@@ -35,7 +35,7 @@ pub(crate) fn bits(bitmap: &Bitmap) -> BitPointer {
 }
 
 /// The number of elements that offsets may refer to, in the form that kernels use: see
-/// [`bowstring_kernels::ranges::extent`].
+/// [`bowstring_kernels::ranges::rows::extent`].
 #[derive(Clone, Copy)]
 pub(crate) struct Reach {
     /// The number of elements, or the width in bits of the number on the device that states it.

@@ -5,8 +5,8 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
 use arrow_array::{ArrayRef, BooleanArray, Int64Array};
-use bowstring_kernels::bitmap::{NULL_COUNT, NullCount, NullCountRow, null_count_parts};
 use bowstring_kernels::memory::{In, TableRow};
+use bowstring_kernels::reduce::bitmap::{NULL_COUNT, NullCount, NullCountRow, null_count_parts};
 use bowstring_kernels::target::find;
 
 use super::*;

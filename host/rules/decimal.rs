@@ -3,13 +3,13 @@
 use std::marker::PhantomData;
 
 use arrow_schema::DataType;
-use bowstring_kernels::function::divide::Divisor;
-use bowstring_kernels::function::float::{Decimal, Float, Product, Quotient, Round, Significand};
-use bowstring_kernels::function::integer::{Integer, Magnitude, join};
-use bowstring_kernels::function::scale::{Bounds, Down, Rounding, Up};
-use bowstring_kernels::function::words::Parameter;
-use bowstring_kernels::function::{F16, I256, Native, Number, U256};
-use bowstring_kernels::functions::Function;
+use bowstring_kernels::map::function::divide::Divisor;
+use bowstring_kernels::map::function::float::{Decimal, Float, Product, Quotient, Round, Significand};
+use bowstring_kernels::map::function::integer::{Integer, Magnitude, join};
+use bowstring_kernels::map::function::scale::{Bounds, Down, Rounding, Up};
+use bowstring_kernels::map::function::words::Parameter;
+use bowstring_kernels::map::function::{F16, I256, Native, Number, U256};
+use bowstring_kernels::map::functions::Function;
 
 use super::rule::{CastRule, apply, decimal, float, integer, signed, with};
 

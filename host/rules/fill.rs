@@ -1,7 +1,7 @@
 //! The functions that replace nulls by a value.
 
-use bowstring_kernels::function::Number;
-use bowstring_kernels::functions::{Function, FunctionCall};
+use bowstring_kernels::map::function::Number;
+use bowstring_kernels::map::functions::{Function, FunctionCall};
 
 use crate::array::{DeviceArray, Slot};
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arrow_buffer::i256;
 use arrow_schema::{DataType, Field, Schema};
-use bowstring_kernels::function::Number;
+use bowstring_kernels::map::function::Number;
 use bowstring_kernels::program::code::PART_WORDS;
 use bowstring_kernels::program::word::{key, plain_nan_f32, plain_nan_f64};
 

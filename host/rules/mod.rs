@@ -1,10 +1,10 @@
 //! L6: the rules of casts, the same on every device: which casts exist, the function for a pair of types, and
 //! the errors in the words of arrow-rs.
 //!
-//! The one idea: arrow-cast decides by `match` on pairs of types, and often casts twice (Int64 to Date32 is
-//! Int64 to Int32 to Date32). Here each pair becomes one
-//! [`FunctionCall`](bowstring_kernels::functions::FunctionCall), and all bounds are computed once, exactly.
-//! Every device calls that function.
+//! The one idea: arrow-cast decides by `match` on pairs of types, and often casts twice (Int64 to Date32
+//! is Int64 to Int32 to Date32). Here each pair becomes one
+//! [`FunctionCall`](bowstring_kernels::map::functions::FunctionCall), and all bounds are computed once,
+//! exactly. Every device calls that function.
 
 mod decimal;
 mod fill;

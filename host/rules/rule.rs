@@ -1,10 +1,10 @@
 //! The kinds of cast rules, and constructors for rules that apply functions.
 
-use bowstring_kernels::function::words::Parameter;
-use bowstring_kernels::function::{Native, Number, ValueFunction};
-use bowstring_kernels::functions::{Function, FunctionCall};
-use bowstring_kernels::written::readers::Reading;
-use bowstring_kernels::written::writers::Writing;
+use bowstring_kernels::map::function::words::Parameter;
+use bowstring_kernels::map::function::{Native, Number, ValueFunction};
+use bowstring_kernels::map::functions::{Function, FunctionCall};
+use bowstring_kernels::text::format::formatters::Writing;
+use bowstring_kernels::text::parse::parsers::Reading;
 
 /// The method of a cast.
 #[derive(Clone, Copy, Debug, PartialEq)]

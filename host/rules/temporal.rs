@@ -3,12 +3,12 @@
 use std::marker::PhantomData;
 
 use arrow_schema::TimeUnit;
-use bowstring_kernels::function::divide::Divisor;
-use bowstring_kernels::function::integer::{Integer, Magnitude};
-use bowstring_kernels::function::scale::{Bounds, Down, Rounding, Up};
-use bowstring_kernels::function::temporal::{Days, DurationToInterval, IntervalToDuration, TimeOfDay};
-use bowstring_kernels::function::{I256, Number, U256};
-use bowstring_kernels::functions::Function;
+use bowstring_kernels::map::function::divide::Divisor;
+use bowstring_kernels::map::function::integer::{Integer, Magnitude};
+use bowstring_kernels::map::function::scale::{Bounds, Down, Rounding, Up};
+use bowstring_kernels::map::function::temporal::{Days, DurationToInterval, IntervalToDuration, TimeOfDay};
+use bowstring_kernels::map::function::{I256, Number, U256};
+use bowstring_kernels::map::functions::Function;
 
 use super::rule::{CastRule, apply, count, with};
 

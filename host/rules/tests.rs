@@ -16,9 +16,9 @@ use arrow_buffer::Buffer;
 use arrow_cast::{CastOptions, can_cast_types, cast_with_options};
 use arrow_data::ArrayData;
 use arrow_schema::{DataType, IntervalUnit, TimeUnit};
-use bowstring_kernels::function::words::Parameter;
-use bowstring_kernels::function::{Native, U256, ValueFunction};
-use bowstring_kernels::functions::{EVERY, Function, FunctionCall, Visitor};
+use bowstring_kernels::map::function::words::Parameter;
+use bowstring_kernels::map::function::{Native, U256, ValueFunction};
+use bowstring_kernels::map::functions::{EVERY, Function, FunctionCall, Visitor};
 
 use super::{CastRule, cast_rule};
 

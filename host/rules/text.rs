@@ -2,12 +2,12 @@
 //! parsers, formatters and casts.
 
 use arrow_schema::{DataType, IntervalUnit, TimeUnit};
-use bowstring_kernels::function::U256;
-use bowstring_kernels::written::Form;
-use bowstring_kernels::written::powers::POWERS;
-use bowstring_kernels::written::readers::{Reading, decimal_words};
-use bowstring_kernels::written::writers::Writing;
-use bowstring_kernels::written::zoning::Zoning;
+use bowstring_kernels::map::function::U256;
+use bowstring_kernels::text::format::formatters::Writing;
+use bowstring_kernels::text::parse::decimal::Form;
+use bowstring_kernels::text::parse::parsers::{Reading, decimal_words};
+use bowstring_kernels::text::powers::POWERS;
+use bowstring_kernels::text::zone::kernels::Zoning;
 
 use super::decimal::{self, is_valid, power_of_ten};
 use super::rule::CastRule;

@@ -2,9 +2,9 @@
 //! fixed width, text included.
 
 use arrow_schema::{DataType, IntervalUnit, TimeUnit};
-use bowstring_kernels::function::Number;
-use bowstring_kernels::function::temporal::{DayTimeToInterval, MonthsToInterval};
-use bowstring_kernels::functions::Function;
+use bowstring_kernels::map::function::Number;
+use bowstring_kernels::map::function::temporal::{DayTimeToInterval, MonthsToInterval};
+use bowstring_kernels::map::functions::Function;
 
 use super::rule::{CastRule, apply, apply_plain};
 use super::{decimal, temporal, text};

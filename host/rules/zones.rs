@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow_array::timezone::Tz;
-use bowstring_kernels::written::zone::Span;
+use bowstring_kernels::text::zone::table::Span;
 use chrono::{DateTime, Offset, TimeZone};
 
 use crate::device::fork::Guarded;
@@ -71,8 +71,8 @@ fn spans(zone: &Tz) -> Vec<Span> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bowstring_kernels::written::words::Table;
-    use bowstring_kernels::written::zone::Zone;
+    use bowstring_kernels::text::words::Table;
+    use bowstring_kernels::text::zone::table::Zone;
 
     /// Zones with odd changes: by minutes, by a whole day, twice a year in half hours, four times a year.
     const ODD: [&str; 20] = [

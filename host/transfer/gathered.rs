@@ -2,10 +2,10 @@
 //!
 //! The one idea: the kernel that copies what views point to does this too, if each piece becomes one view.
 
-use bowstring_kernels::copy::{COPY_VIEWS, CopyViews};
+use bowstring_kernels::gather::copy::{COPY_VIEWS, CopyViews};
 use bowstring_kernels::memory::In;
+use bowstring_kernels::ranges::views::BufferRow;
 use bowstring_kernels::target::find;
-use bowstring_kernels::views::BufferRow;
 
 use crate::Result;
 use crate::array::Buffer;

@@ -4,7 +4,7 @@
 //! An example shows the contract with the host library:
 //!
 //! ```
-//! use bowstring_kernels::bitmap::{NULL_COUNT, NullCount, NullCountRow};
+//! use bowstring_kernels::reduce::bitmap::{NULL_COUNT, NullCount, NullCountRow};
 //! use bowstring_kernels::memory::{In, Out, TableRow};
 //! use bowstring_kernels::target::{AnyEntry, Args, Faults};
 //!
@@ -20,7 +20,7 @@
 //!     nulls: Out::new(nulls.as_mut_ptr().expose_provenance() as u64, 8),
 //! };
 //!
-//! // A GPU driver looks up `entry.name` in the image of `entry.family` and launches blocks of `BLOCK` threads with:
+//! // A GPU driver finds `entry.name` in the image of `entry.family`; its blocks have `BLOCK` threads:
 //! let entry = &NULL_COUNT[0];
 //! let mut words = vec![0; NullCount::ARGUMENTS.len()];
 //! args.pack(&mut words);
@@ -53,64 +53,31 @@
 
 #[macro_use]
 pub mod target;
-pub mod bitmap;
-pub mod copy;
-pub mod filter;
-pub mod filter_bits;
-pub mod filter_few;
-pub mod function;
-#[macro_use]
+pub mod encoded;
+pub mod gather;
 pub mod map;
-pub mod functions;
-mod gather;
-mod indices;
-pub mod join;
 pub mod memory;
-pub mod offsets;
-mod places;
-pub mod print;
 pub mod program;
 pub mod ranges;
-pub mod ranges_keep;
-pub mod scan;
-pub mod selection;
+pub mod reduce;
+pub mod select;
 pub mod selftest;
-mod short;
-pub mod structure;
-pub mod take;
 pub mod text;
-pub mod utf8;
-pub mod views;
-pub mod written;
 
 host_only! {
     /// Every entry of every kernel: the images must hold these, and the host can launch these.
     pub fn every_entry() -> impl Iterator<Item = &'static dyn target::AnyEntry> {
-        macro_rules! tables {
-            ($($table:path)*) => {
-                [$(|i| $table.get(i).map(|entry| entry as &dyn target::AnyEntry)),*]
-            };
-        }
-        type Nth = fn(usize) -> Option<&'static dyn target::AnyEntry>;
-        // A chain of so many iterators would be a type nested deeper than the compiler follows.
-        const TABLES: &[Nth] = &tables! {
-            bitmap::COMBINE bitmap::NULL_COUNT
-            copy::COPY_BITS copy::COPY_BYTES copy::COPY_OFFSETS copy::COPY_VIEWS
-            filter::FILTER filter_bits::FILTER_BITS filter_few::FILTER_FEW
-            join::JOIN join::REBASE join::SPANS
-            offsets::CONVERT offsets::KEYS offsets::OFFENDER offsets::REGULAR
-            print::ITEM_LENS print::PRINT print::ROW_LENS
-            program::PROGRAM program::predicate::PREDICATE ranges::COMPOSE ranges::TAKE ranges_keep::KEEP
-            scan::SCAN scan::SUMS selection::OFFSETS selection::SELECT
-            selftest::BAIT selftest::VOCABULARY
-            structure::alike::CLAIM structure::alike::SETTLE structure::alike::STRETCHES
-            structure::lists::COVERED structure::lists::EXTENTS structure::lists::ITEMS structure::lists::SIZED structure::lists::SPACED
-            structure::runs::ENDS structure::runs::FIND structure::runs::KEPT structure::runs::RANKS
-            structure::unions::MEMBERS structure::unions::OF_TYPE structure::unions::SPREAD
-            take::TAKE take::TAKE_BITS text::TEXT utf8::VALIDATE views::BUILD views::MEASURE
-            written::reading::QUOTE written::reading::READ written::reading::READ_HARD written::writing::MEASURE written::writing::WRITE
-            written::zoning::CAST_ZONED
-        };
-        functions::entries().chain(TABLES.iter().flat_map(|table| (0..).map_while(table)))
+        let shapes = [
+            encoded::TABLES,
+            gather::TABLES,
+            map::functions::TABLES,
+            program::TABLES,
+            ranges::TABLES,
+            reduce::TABLES,
+            select::TABLES,
+            selftest::TABLES,
+            text::TABLES,
+        ];
+        shapes.into_iter().flatten().flat_map(|table| (0..).map_while(|i| table.entry(i)))
     }
 }

@@ -119,3 +119,8 @@ fn bait(args: &Bait, wave: &mut Wave) {
     let y = target::bait(wave, x, args.limit as u32);
     wave.each(|l| args.results.set(l, first + u64::from(l.index()), y.at(l)));
 }
+
+host_only! {
+    /// The tables of entries of this module.
+    pub(crate) static TABLES: &[&dyn crate::target::Table] = &[&BAIT, &VOCABULARY];
+}

@@ -1,10 +1,11 @@
 //! Compares the case-folding table of characters with that of the regex crate, which arrow-string's patterns
 //! use.
 
-use bowstring_kernels::text::{FOLDS, Fold, Folds};
+use bowstring_kernels::text::search::folds::{FOLDS, Fold};
+use bowstring_kernels::text::search::like::Folds;
 use regex_syntax::hir::{ClassUnicode, ClassUnicodeRange};
 
-const SOURCE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/kernels/src/text/folds.rs");
+const SOURCE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/kernels/src/text/search/folds.rs");
 
 /// The least character of a character's folding class.
 fn least(character: char) -> char {

@@ -1,7 +1,7 @@
 //! Loops over the rows of a chunk, 64 at a time: the inner loops of a plan's steps. A block is an array, so
 //! the compiler knows every loop's length; a constant is one block that is used repeatedly.
 
-use bowstring_kernels::function::{Native, U256};
+use bowstring_kernels::map::function::{Native, U256};
 
 use crate::cpu::intrinsics::{count_ones, prefetch};
 use crate::cpu::memory::{numbers, numbers_mut, plain};

@@ -1,7 +1,7 @@
 //! Comparisons of the rows of a chunk, 64 at a time. The one idea: numbers are compared by integer keys, so a
 //! comparison with a constant selects the keys between two others.
 
-use bowstring_kernels::function::{F16, Native};
+use bowstring_kernels::map::function::{F16, Native};
 
 use super::blocks::{Blocks, Halves, View, bits, expect, nearest, set, short, sparse, whole};
 use crate::cpu::intrinsics::{AHEAD, prefetch};

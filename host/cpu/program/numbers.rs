@@ -1,6 +1,6 @@
 //! Dispatch from a type's number, known at run time, to the type.
 
-use bowstring_kernels::function::{Native, U256};
+use bowstring_kernels::map::function::{Native, U256};
 
 macro_rules! by_number {
     ($number:expr, [$($name:ident $t:ty),+], $T:ident => $body:expr) => {

@@ -1,7 +1,7 @@
 //! Comparisons with constants, as ranges of the compared values. One loop serves them all, and two ranges of
 //! one value merge into one.
 
-use bowstring_kernels::function::Number;
+use bowstring_kernels::map::function::Number;
 
 use crate::expr::plan::{Id, Op, Plan};
 use crate::expr::range::{self, in_order, limits, with_constant};

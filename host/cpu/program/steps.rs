@@ -1,6 +1,6 @@
 //! The steps of a plan on a chunk of rows, and the memory for their results.
 
-use bowstring_kernels::function::{F16, Number};
+use bowstring_kernels::map::function::{F16, Number};
 use bowstring_kernels::program::code::Bad;
 use bowstring_kernels::program::word::{civil, plain_nan_f32, plain_nan_f64};
 

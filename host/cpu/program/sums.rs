@@ -1,7 +1,7 @@
 //! Aggregates over a part of the rows.
 
 use arrow_buffer::i256;
-use bowstring_kernels::function::{F16, Native, Number};
+use bowstring_kernels::map::function::{F16, Native, Number};
 use bowstring_kernels::program::word::{plain_nan_f32, plain_nan_f64};
 
 use super::blocks::{BLOCK, Blocks, View, set};

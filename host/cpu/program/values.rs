@@ -1,7 +1,7 @@
 //! The steps of a plan that compute numbers, dispatched on types known at run time.
 
-use bowstring_kernels::function::{F16, Number};
-use bowstring_kernels::functions::{Function, FunctionCall};
+use bowstring_kernels::map::function::{F16, Number};
+use bowstring_kernels::map::functions::{Function, FunctionCall};
 use bowstring_kernels::program::word::{plain_nan_f32, plain_nan_f64};
 
 use super::blocks::{self, BLOCK, View};

@@ -11,7 +11,11 @@ mod wild;
 
 use std::borrow::Cow;
 
-use bowstring_kernels::text::{FOLDS, Folds, SPARE, Test, like, passes};
+use bowstring_kernels::text::search::find::SPARE;
+use bowstring_kernels::text::search::folds::FOLDS;
+use bowstring_kernels::text::search::kernels::passes;
+use bowstring_kernels::text::search::like::{Folds, like};
+use bowstring_kernels::text::search::test::Test;
 use memchr::memmem;
 
 use super::bitmap::Bits;

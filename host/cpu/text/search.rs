@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use bowstring_kernels::text::Test;
+use bowstring_kernels::text::search::test::Test;
 use memchr::memmem::Finder;
 
 use super::super::rows::offset;

@@ -6,9 +6,10 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use arrow_schema::DataType;
-use bowstring_kernels::function::U256;
-use bowstring_kernels::written::readers::{Reader, Reading, WithReader};
-use bowstring_kernels::written::{Bytes, Said};
+use bowstring_kernels::map::function::U256;
+use bowstring_kernels::text::bytes::Bytes;
+use bowstring_kernels::text::parse::parsers::{Reader, Reading, WithReader};
+use bowstring_kernels::text::parse::said::Said;
 
 use super::super::bitmap::Bits;
 use super::super::map::{in_parts, with_nulls_of};

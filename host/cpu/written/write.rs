@@ -7,9 +7,9 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use arrow_schema::DataType;
-use bowstring_kernels::function::U256;
-use bowstring_kernels::written::writers::{WithWriter, Writer, Writing};
-use bowstring_kernels::written::{Backwards, Sink};
+use bowstring_kernels::map::function::U256;
+use bowstring_kernels::text::format::formatters::{WithWriter, Writer, Writing};
+use bowstring_kernels::text::format::sink::{Backwards, Sink};
 
 use super::super::bitmap::Bits;
 use super::super::threads::{among_threads, each_part};

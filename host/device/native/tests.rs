@@ -132,8 +132,8 @@ fn an_entry_alone_is_a_whole_image() {
 
 #[test]
 fn an_entry_that_a_machine_lacks_is_unsupported() {
-    use bowstring_kernels::bitmap::{NULL_COUNT, NullCount};
     use bowstring_kernels::memory::{In, Out};
+    use bowstring_kernels::reduce::bitmap::{NULL_COUNT, NullCount};
     use bowstring_kernels::target::{Entry, Makers};
     let args = NullCount { maps: In::absent(), count: 0, parts: 1, nulls: Out::absent() };
     for (of, own, others) in

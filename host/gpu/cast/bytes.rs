@@ -1,7 +1,7 @@
 //! Casts of variable-length bytes to fixed-size binary: rows of another length are null, or an error.
 
 use arrow_schema::DataType;
-use bowstring_kernels::copy::{COPY_BYTES, CopyBytes};
+use bowstring_kernels::gather::copy::{COPY_BYTES, CopyBytes};
 use bowstring_kernels::target::find;
 
 use super::inside::Cast;

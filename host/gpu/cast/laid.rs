@@ -3,7 +3,7 @@
 
 use arrow_schema::DataType;
 use bowstring_kernels::memory::{In, Out};
-use bowstring_kernels::scan::{SCAN, Scan};
+use bowstring_kernels::reduce::scan::{SCAN, Scan};
 use bowstring_kernels::target::find;
 
 use super::offsets::{do_not_fit, most};

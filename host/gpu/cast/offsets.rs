@@ -3,7 +3,7 @@
 
 use arrow_schema::DataType;
 use bowstring_kernels::memory::In;
-use bowstring_kernels::offsets::{CONVERT, Convert, OFFENDER, Offender, REGULAR, Regular};
+use bowstring_kernels::ranges::offsets::{CONVERT, Convert, OFFENDER, Offender, REGULAR, Regular};
 use bowstring_kernels::target::find;
 
 use crate::array::DeviceArray;

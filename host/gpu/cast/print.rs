@@ -10,9 +10,9 @@ use std::sync::Arc;
 
 use arrow_schema::{DataType, Field};
 use bowstring_kernels::memory::{In, Out};
-use bowstring_kernels::print::{ITEM_LENS, ItemLens, PRINT, Print, ROW_LENS, RowLens};
-use bowstring_kernels::scan::{SCAN, Scan};
+use bowstring_kernels::reduce::scan::{SCAN, Scan};
 use bowstring_kernels::target::find;
+use bowstring_kernels::text::print::{ITEM_LENS, ItemLens, PRINT, Print, ROW_LENS, RowLens};
 
 use super::inside::Cast;
 use super::laid::{Lengths, lay_out, offset_width};

@@ -7,12 +7,12 @@
 //! way of views.
 
 use arrow_schema::DataType;
-use bowstring_kernels::copy::{COPY_VIEWS, CopyViews};
+use bowstring_kernels::gather::copy::{COPY_VIEWS, CopyViews};
 use bowstring_kernels::memory::{In, Out};
-use bowstring_kernels::scan::{SCAN, Scan};
+use bowstring_kernels::ranges::views::{BUILD, BufferRow, Build, MEASURE, Measure};
+use bowstring_kernels::reduce::scan::{SCAN, Scan};
 use bowstring_kernels::target::find;
-use bowstring_kernels::utf8::{VALIDATE, Validate, validate_waves};
-use bowstring_kernels::views::{BUILD, BufferRow, Build, MEASURE, Measure};
+use bowstring_kernels::text::utf8::{VALIDATE, Validate, validate_waves};
 
 use super::inside::Cast;
 use super::offsets::{Offsets, convert_offsets, do_not_fit, most, regular_offsets};

@@ -7,7 +7,7 @@
 
 use arrow_schema::{DataType, FieldRef};
 use bowstring_kernels::memory::{In, Out};
-use bowstring_kernels::structure::lists::{EXTENTS, Extents, ITEMS, Items, SIZED, Sized};
+use bowstring_kernels::ranges::lists::{EXTENTS, Extents, ITEMS, Items, SIZED, Sized};
 use bowstring_kernels::target::find;
 
 use super::held::{Above, hold};

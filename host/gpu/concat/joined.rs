@@ -1,9 +1,9 @@
 //! Builds one array from several, after the extents of each are known.
 
 use arrow_schema::DataType;
-use bowstring_kernels::join::{JOIN, Join, REBASE, Rebase, SourceRow};
+use bowstring_kernels::gather::concat::{CONCAT_BITS, ConcatBits, REBASE, Rebase, SourceRow};
 use bowstring_kernels::memory::{In, Out};
-use bowstring_kernels::offsets::{CONVERT, Convert};
+use bowstring_kernels::ranges::offsets::{CONVERT, Convert};
 use bowstring_kernels::target::find;
 
 use super::{Found, Node};
@@ -300,7 +300,8 @@ fn join_bits(
         to += len as u64;
     }
     let (sources, out) = (pass.upload(table.words())?, pass.zeroed(rows.div_ceil(8))?);
-    let args = Join { sources: sources.input(), count: table.len() as u64, out: out.out(), len: rows as u64 };
-    pass.launch(&JOIN[0], &args)?;
+    let args =
+        ConcatBits { sources: sources.input(), count: table.len() as u64, out: out.out(), len: rows as u64 };
+    pass.launch(&CONCAT_BITS[0], &args)?;
     Ok(out)
 }

@@ -13,7 +13,7 @@ mod joined;
 use std::ops::Range;
 
 use arrow_schema::{DataType, UnionMode};
-use bowstring_kernels::join::{SPANS, SpanRow, Spans};
+use bowstring_kernels::gather::concat::{SPANS, SpanRow, Spans};
 use bowstring_kernels::target::find;
 
 use super::bitmap::aligned;

@@ -5,7 +5,7 @@
 //! of ten and more values need no more than four. If a plan does need more, [`lower`] names a part that a
 //! launch of its own must compute.
 
-use bowstring_kernels::function::Number;
+use bowstring_kernels::map::function::Number;
 use bowstring_kernels::program::code::{Bad, Instruction, Op as Does, Operand, UNSIGNED, VALUES, WORDS};
 use bowstring_kernels::program::terms::Term;
 use bowstring_kernels::program::word::key;

@@ -1,7 +1,7 @@
 //! Computes how many values and truths each node of a plan needs at hand, in the order of evaluation that
 //! needs least.
 
-use bowstring_kernels::function::Number;
+use bowstring_kernels::map::function::Number;
 
 use crate::expr::plan::{Id, Op, Plan};
 

@@ -4,7 +4,7 @@
 //! negation is a range too, or all but one. Negations move down to the comparisons. Ranges of one column
 //! merge if both must hold. Only then are they expressed in bits.
 
-use bowstring_kernels::function::Number;
+use bowstring_kernels::map::function::Number;
 use bowstring_kernels::program::terms::{Asks, TRUTHS, Term, Then};
 
 use super::lower::End;

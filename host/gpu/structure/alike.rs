@@ -1,9 +1,9 @@
 //! Row equality: run boundaries, and the first occurrence of each distinct row.
 
 use arrow_schema::DataType;
+use bowstring_kernels::encoded::distinct::{CLAIM, Claim, SETTLE, STRETCHES, Settle, Stretches};
+use bowstring_kernels::encoded::runs::{RANKS, Ranks};
 use bowstring_kernels::memory::In;
-use bowstring_kernels::structure::alike::{CLAIM, Claim, SETTLE, STRETCHES, Settle, Stretches};
-use bowstring_kernels::structure::runs::{RANKS, Ranks};
 use bowstring_kernels::target::find;
 
 use super::Marked;

@@ -4,7 +4,7 @@
 //! the only operation that reads those.
 
 use arrow_schema::DataType;
-use bowstring_kernels::structure::lists::{SPACED, Spaced};
+use bowstring_kernels::ranges::lists::{SPACED, Spaced};
 
 use crate::array::{Buffer, DeviceArray, Parts};
 use crate::gpu::draft::Pick;

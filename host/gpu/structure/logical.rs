@@ -5,8 +5,8 @@
 //! same indices as the rows.
 
 use arrow_schema::{DataType, UnionMode};
+use bowstring_kernels::encoded::unions::MemberRow;
 use bowstring_kernels::memory::In;
-use bowstring_kernels::structure::unions::MemberRow;
 
 use super::{booleans, runs, unions};
 use crate::array::{DeviceArray, Parts};

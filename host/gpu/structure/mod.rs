@@ -1,7 +1,7 @@
 //! Encoded arrays: run-end, union, dictionary. Kernels compute each row's value as an index into the array
 //! that holds it; the rows are then taken or filtered like any others.
 //!
-//! The one idea: see [`bowstring_kernels::structure`]. The host reads once for the sizes in between (the
+//! The one idea: see [`bowstring_kernels::encoded::rows`]. The host reads once for the sizes in between (the
 //! number of runs, or of rows in each member). If values are text or lists, moving them reads once more.
 
 pub(crate) mod alike;
@@ -11,7 +11,7 @@ pub(crate) mod runs;
 pub(crate) mod unions;
 
 use arrow_schema::DataType;
-use bowstring_kernels::offsets::{REGULAR, Regular};
+use bowstring_kernels::ranges::offsets::{REGULAR, Regular};
 use bowstring_kernels::target::find;
 
 use super::mask::{Mask, Source, Unread};

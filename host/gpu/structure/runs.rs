@@ -4,9 +4,9 @@
 //! noticed.
 
 use arrow_schema::DataType;
+use bowstring_kernels::encoded::distinct::{STRETCHES, Stretches};
+use bowstring_kernels::encoded::runs::{ENDS, Ends, FIND, Find, KEPT, Kept};
 use bowstring_kernels::memory::{In, Out};
-use bowstring_kernels::structure::alike::{STRETCHES, Stretches};
-use bowstring_kernels::structure::runs::{ENDS, Ends, FIND, Find, KEPT, Kept};
 use bowstring_kernels::target::find;
 
 use super::{Marked, written};

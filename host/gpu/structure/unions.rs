@@ -4,8 +4,8 @@
 //! decrease.
 
 use arrow_schema::{DataType, FieldRef, UnionFields, UnionMode};
+use bowstring_kernels::encoded::unions::{MEMBERS, MemberRow, Members, OF_TYPE, OfType, SPREAD, Spread};
 use bowstring_kernels::memory::{In, Out};
-use bowstring_kernels::structure::unions::{MEMBERS, MemberRow, Members, OF_TYPE, OfType, SPREAD, Spread};
 
 use super::{Marked, counted, viewed, written};
 use crate::array::{Bitmap, DeviceArray, Parts, null_member, says_null};

@@ -3,9 +3,9 @@
 use arrow_schema::DataType;
 use bowstring_kernels::memory::{In, Out};
 use bowstring_kernels::target::find;
-use bowstring_kernels::text::TextColumn;
-use bowstring_kernels::written::readers::Reading;
-use bowstring_kernels::written::reading::{QUOTE, QUOTED, Quote, READ, READ_HARD, Read, ReadHard};
+use bowstring_kernels::text::parse::kernels::{QUOTE, QUOTED, Quote, READ, READ_HARD, Read, ReadHard};
+use bowstring_kernels::text::parse::parsers::Reading;
+use bowstring_kernels::text::rows::TextColumn;
 
 use crate::array::{DeviceArray, Slot, layout, outside};
 use crate::gpu::bitmap::nulls_or;

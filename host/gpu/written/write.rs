@@ -2,8 +2,8 @@
 
 use arrow_schema::DataType;
 use bowstring_kernels::target::find;
-use bowstring_kernels::written::writers::Writing;
-use bowstring_kernels::written::writing::{MEASURE, Measure, WRITE, Write};
+use bowstring_kernels::text::format::formatters::Writing;
+use bowstring_kernels::text::format::kernels::{MEASURE, Measure, WRITE, Write};
 
 use crate::array::{Bitmap, DeviceArray, Slot};
 use crate::gpu::bitmap::aligned;

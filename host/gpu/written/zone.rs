@@ -2,7 +2,7 @@
 
 use arrow_schema::DataType;
 use bowstring_kernels::memory::Out;
-use bowstring_kernels::written::zoning::{CAST_ZONED, CastZoned};
+use bowstring_kernels::text::zone::kernels::{CAST_ZONED, CastZoned};
 
 use crate::array::{DeviceArray, layout};
 use crate::gpu::bitmap::{aligned, nulls_or};
@@ -11,7 +11,7 @@ use crate::gpu::rows::{fixed_width, rows_of};
 use crate::pass::{Pass, validity};
 use crate::{Error, Result, Stream};
 
-/// Casts values. `words` are a [`Zoning`](bowstring_kernels::written::zoning::Zoning), the units, and the
+/// Casts values. `words` are a [`Zoning`](bowstring_kernels::text::zone::kernels::Zoning), the units, and the
 /// zone.
 pub(crate) fn cast_zoned(
     words: &[u64],

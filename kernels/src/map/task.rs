@@ -1,8 +1,8 @@
 //! The arguments of a map, and how its rows are dealt to lanes. The one idea: neither depends on the
 //! function, but only on the widths of the values that it reads and writes.
 
-use crate::function::ValueFunction;
-use crate::function::words::WORDS;
+use super::function::ValueFunction;
+use super::function::words::WORDS;
 
 /// Accesses of a lane that are loaded together.
 pub(super) const HALF: u32 = 4;

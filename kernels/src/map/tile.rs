@@ -1,7 +1,7 @@
 //! The rows that a wave works on at once, and the loads and stores of their values.
 
+use super::function::{Native, U256};
 use super::task::{HALF, MapTask, Shape};
-use crate::function::{Native, U256};
 use crate::memory::{Bits, In};
 use crate::target::{Lanes, Wave, funnel};
 

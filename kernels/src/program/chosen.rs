@@ -7,7 +7,7 @@
 use super::task::{Group, Values, moved_up};
 use super::terms::TileWords;
 use crate::memory::In;
-use crate::selection::WORDS;
+use crate::select::selection::WORDS;
 use crate::target::{Lanes, Wave};
 
 /// The rows of a tile that a predicate leaves.

@@ -29,7 +29,7 @@ pub mod terms;
 pub mod word;
 
 use crate::memory::{In, Out};
-use crate::selection::{TILE, sizes};
+use crate::select::selection::{TILE, sizes};
 use crate::target::Wave;
 use chosen::Chosen;
 use code::{PART_WORDS, WORDS};
@@ -112,7 +112,7 @@ fn run<V: Word, const K: usize>(args: &Program, wave: &mut Wave) {
             wave.once(|l| {
                 counts.set(l, tile, kept);
                 if kept != 0 {
-                    sums.add(l, tile / crate::selection::GROUP, u64::from(kept));
+                    sums.add(l, tile / crate::select::selection::GROUP, u64::from(kept));
                 }
             });
         }
@@ -158,4 +158,9 @@ fn tile<V: Word, const K: usize>(args: &Program, tile: Group, sums: &mut Sums, w
         at += wave.width() * K as u32;
     }
     kept
+}
+
+host_only! {
+    /// The tables of entries of this module.
+    pub(crate) static TABLES: &[&dyn crate::target::Table] = &[&PROGRAM, &predicate::PREDICATE];
 }

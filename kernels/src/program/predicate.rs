@@ -3,7 +3,7 @@
 use super::task::Group;
 use super::terms::{Terms, TileWords};
 use crate::memory::{In, Out};
-use crate::selection::{GROUP, TILE, WORDS, sizes};
+use crate::select::selection::{GROUP, TILE, WORDS, sizes};
 use crate::target::Wave;
 
 kernel! {

@@ -10,7 +10,7 @@
 
 use super::task::{ColumnRow, Group};
 use crate::memory::{Bits, In, TableRow, ones};
-use crate::selection::TILE;
+use crate::select::selection::TILE;
 use crate::target::{Lane, Lanes, Value, Wave};
 
 /// Words of a term.

@@ -161,7 +161,7 @@ impl Word for i128 {
     fn mul(self, other: i128, _: bool) -> (i128, bool) {
         // `overflowing_mul` is a call on devices.
         let negative = (self < 0) != (other < 0);
-        let product = crate::function::wide::full_product(self.unsigned_abs(), other.unsigned_abs());
+        let product = crate::map::function::wide::full_product(self.unsigned_abs(), other.unsigned_abs());
         let low = if negative { product.low.wrapping_neg() } else { product.low };
         let limit = if negative { 1u128 << 127 } else { (1 << 127) - 1 };
         (low as i128, product.high != 0 || product.low > limit)

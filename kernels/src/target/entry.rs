@@ -226,6 +226,18 @@ pub trait AnyEntry: Sync {
     );
 }
 
+/// A kernel's table of entries, whose argument type is erased.
+pub trait Table: Sync {
+    /// Entry `i`, if the table has as many.
+    fn entry(&self, i: usize) -> Option<&'static dyn AnyEntry>;
+}
+
+impl<A: Args> Table for &'static [Entry<A>] {
+    fn entry(&self, i: usize) -> Option<&'static dyn AnyEntry> {
+        self.get(i).map(|entry| entry as &dyn AnyEntry)
+    }
+}
+
 impl<A: Args> AnyEntry for Entry<A> {
     fn name(&self) -> &'static str {
         self.name

@@ -80,7 +80,9 @@ mod truncate;
 pub(crate) const HOST: bool = cfg!(not(any(target_arch = "nvptx64", target_arch = "amdgpu")));
 
 #[cfg(not(any(target_arch = "nvptx64", target_arch = "amdgpu")))]
-pub use entry::{Access, AnyEntry, Args, Argument, Cause, Entry, Fault, Faults, Field, Kind, Makers, find};
+pub use entry::{
+    Access, AnyEntry, Args, Argument, Cause, Entry, Fault, Faults, Field, Kind, Makers, Table, find,
+};
 pub(crate) use machine::Address;
 pub use machine::{Atomic, Lane, Lanes, Mask, Wave};
 pub use truncate::Truncate;

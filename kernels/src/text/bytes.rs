@@ -59,3 +59,13 @@ fn few(bytes: &[u8]) -> u64 {
     let (Some(first), Some(high)) = (bytes.first(), bytes.last()) else { return 0 };
     u64::from(*first) | u64::from(bytes[bytes.len() / 2]) << (last / 16 * 8) | u64::from(*high) << (last - 8)
 }
+
+/// Packs ASCII text into a word.
+pub(super) const fn pack(text: &[u8]) -> u64 {
+    let (mut word, mut at) = (0, text.len());
+    while at > 0 {
+        at -= 1;
+        word = word << 8 | text[at] as u64;
+    }
+    word
+}

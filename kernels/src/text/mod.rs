@@ -1,217 +1,33 @@
-//! Predicates on text: each row of a column is tested against a row of another column, against the same bytes
-//! for all rows, or against a list.
+//! Text: [`search`] tests it, [`parse`] makes values of it, and [`format`] makes it of values, the same on
+//! every machine.
 //!
-//! The one idea: a row is a position and a length (`rows.rs`), whatever its column's layout (offsets of
-//! either width, views, the same row again and again), so one entry does a test for every pair of layouts. A
-//! lane has a row and computes one bit. A ballot makes a word from 32 of them, which programs load. A view
-//! holds the first bytes of its row itself ([`Head`]).
+//! The one idea: parsing and formatting are plain functions of bytes, with [`Bytes`](bytes::Bytes) to read
+//! from and a [`Sink`](format::sink::Sink) to write to. They know no rows, nulls, layouts or devices; a
+//! GPU's lane has a row, and so has an iteration on the CPU. arrow-cast is the reference: the functions
+//! accept the texts that it accepts, with the same values, and no others.
 //!
-//! Bytes moved per row: its offsets or view, and as many of its bytes as the test reads, sixteen at a time;
-//! patterns read single bytes. Null rows are not read, so they may hold anything.
+//! Device images have no data, so tables are in memory, and a function receives their address.
 
-mod bytes;
-mod find;
-mod folds;
-mod head;
-mod like;
-mod piece;
-pub(crate) mod rows;
-mod test;
+pub mod bytes;
+pub mod calendar;
+pub mod digits;
+pub mod format;
+pub mod parse;
+pub mod powers;
+pub mod print;
+pub mod rows;
+pub mod search;
+pub mod unit;
+pub mod utf8;
+pub mod words;
+pub mod zone;
 
-use crate::memory::{In, Out, TableRow};
-use crate::places::Source;
-use crate::target::{Lane, Wave};
-pub(crate) use rows::{Column, Row};
-
-pub use bytes::Bytes;
-pub use find::{SPARE, contains};
-pub use folds::{FOLDS, Fold};
-pub use head::Head;
-pub use like::{Folds, like};
-
-pub use rows::{TextColumn, VIEWS};
-pub use test::Test;
-use test::kinds::{COMPARE, CONTAINS, IN, LIKE};
-
-/// Rows that one wave tests for each of its lanes.
-const ROWS_PER_LANE: u64 = 8;
-
-kernel! {
-    family "text", blocks 3 for text_like;
-    /// Tests the rows of a column.
-    Text {
-        /// Two rows of [`TextColumn`]: the rows to test, and those to test them against.
-        columns: In<u64>,
-        /// The number of rows; not 0.
-        len: u64,
-        /// The code of the [`Test`].
-        test: u64,
-        /// The first word of the [`Head`], if views are all tested against the same bytes.
-        head_want: u64,
-        /// The second word of that [`Head`].
-        head_mask: u64,
-        /// The third word of that [`Head`].
-        head_rest: u64,
-        /// The table of case folding, for tests that ignore case: [`Fold::word`] of each of [`FOLDS`].
-        folds: In<u64>,
-        /// Receives a bit for each row that passes, in whole words. Null rows do not pass.
-        out: Out<u32>,
-        /// Lowered to the first row whose bytes are not inside its buffer; `u64::MAX` before.
-        fault: Out<u64>,
-    }
-    waves |args, width| args.len.div_ceil(ROWS_PER_LANE * u64::from(width));
-    /// By the kind of the test.
-    TEXT {
-        text_compare [0] = run::<COMPARE>,
-        text_contains [3] = run::<CONTAINS>,
-        text_like [4] = run::<LIKE>,
-        text_in [6] = run::<IN>,
-    }
-}
-
-fn run<const KIND: u32>(args: &Text, wave: &mut Wave) {
-    let run = ROWS_PER_LANE * u64::from(wave.width());
-    let mut at = wave.index() * run;
-    let end = args.len.min(at + run);
-    if at >= end {
-        return;
-    }
-    let (left, right) = (Column::new(args.columns, 0, wave), Column::new(args.columns, 1, wave));
-    let folds = Table(args.folds);
-    let (code, len, fault) = (args.test, args.len, args.fault);
-    let list = args.columns.get(TextColumn::ROW + 4);
-    let head = Head::from_words([args.head_want, args.head_mask, args.head_rest]);
-    while at < end {
-        let answers = wave.each(move |l| {
-            let row = at + u64::from(l.index());
-            if row >= len {
-                return Some(false);
-            }
-            answer::<KIND>(left, right, head, list, code, folds, row, l)
-        });
-        wave.each(move |l| {
-            if answers.at(l).is_none() {
-                fault.min(l, 0, at + u64::from(l.index()));
-            }
-        });
-        let passes = wave.each(move |l| answers.at(l) == Some(true));
-        let mask = wave.ballot(passes);
-        let (word, halves) = (at / 32, wave.width() / 32);
-        let out = args.out;
-        wave.each(move |l| {
-            if l.index() < halves && (word + u64::from(l.index())) * 32 < len {
-                out.set(l, word + u64::from(l.index()), mask.half(l.index()));
-            }
-        });
-        at += u64::from(wave.width());
-    }
-}
-
-/// Returns whether a row passes; `None` if its bytes are not inside its buffer.
-#[allow(clippy::too_many_arguments, reason = "a closure's captures, which lanes copy")]
-#[inline(always)]
-fn answer<const KIND: u32>(
-    left: Column,
-    right: Column,
-    head: Head,
-    list: u64,
-    code: u64,
-    folds: Table,
-    row: u64,
-    l: Lane<'_>,
-) -> Option<bool> {
-    if !left.is_valid(row) || !right.is_valid(row) {
-        return Some(false);
-    }
-    let (test, detail) = Test::parts(code);
-    if KIND == COMPARE
-        && head.compares()
-        && let Some(answer) = head.answer(left.view(row) as u64)
-    {
-        return Some(answer);
-    }
-    let value = left.row(row, l)?;
-    if KIND == IN {
-        return Some(is_in(value, right, list, l));
-    }
-    let other = right.row(row, l)?;
-    Some(match KIND {
-        CONTAINS => contains(value, other, SPARE),
-        LIKE => like(value, other, folds, test == Test::ILIKE, SPARE),
-        _ => {
-            let (whole, same_length) = (test == Test::COMPARE, value.len == other.len);
-            // If the test only asks for equality, different lengths decide it.
-            if whole && !same_length && (detail == 2 || detail == 5) {
-                return Some(detail == 5);
-            }
-            if !whole && value.len < other.len {
-                return Some(false);
-            }
-            let (from, len) = match test {
-                Test::COMPARE => (0, value.len),
-                Test::ENDS_WITH => (value.len - other.len, other.len),
-                _ => (0, other.len),
-            };
-            let wanted = if whole { detail } else { 2 };
-            wanted >> value.part(from, len).order(other) & 1 != 0
-        }
-    })
-}
-
-/// Returns whether the value is one of the rows of a column, which MUST ascend.
-#[inline(always)]
-fn is_in(value: Row, list: Column, len: u64, l: Lane<'_>) -> bool {
-    let (mut low, mut high) = (0, len);
-    while low < high {
-        let middle = low + (high - low) / 2;
-        let Some(other) = list.row(middle, l) else { return false };
-        match value.order(other) {
-            0 => high = middle,
-            1 => return true,
-            _ => low = middle + 1,
-        }
-    }
-    false
-}
-
-/// Returns whether bytes of the host pass a test.
-pub fn passes(test: Test, text: &[u8], other: &[u8]) -> bool {
-    match test {
-        Test::Compare(bits) => bits >> (text.cmp(other) as i8 + 1) & 1 != 0,
-        Test::StartsWith => text.starts_with(other),
-        Test::EndsWith => text.ends_with(other),
-        Test::Contains => contains(text, other, SPARE),
-        Test::Like => like(text, other, FOLDS, false, SPARE),
-        Test::ILike => like(text, other, FOLDS, true, SPARE),
-        Test::In => text == other,
-    }
-}
-
-/// A table of folds in device memory.
-#[derive(Clone, Copy)]
-struct Table(In<u64>);
-
-impl Folds for Table {
-    #[inline(always)]
-    fn count(self) -> u32 {
-        const { FOLDS.len() as u32 }
-    }
-
-    #[inline(always)]
-    fn word(self, i: u32) -> u64 {
-        self.0.get(u64::from(i))
-    }
-}
-
-impl Bytes for Row {
-    #[inline(always)]
-    fn len(self) -> u64 {
-        self.len
-    }
-
-    #[inline(always)]
-    fn at(self, i: u64) -> u8 {
-        let Source { blocks, from } = self.source;
-        blocks.cast::<u8>().get(from + i)
-    }
+host_only! {
+    /// The tables of entries of these modules.
+    pub(crate) static TABLES: &[&dyn crate::target::Table] = &[
+        &format::kernels::MEASURE, &format::kernels::WRITE,
+        &parse::kernels::QUOTE, &parse::kernels::READ, &parse::kernels::READ_HARD,
+        &print::ITEM_LENS, &print::PRINT, &print::ROW_LENS,
+        &search::kernels::TEXT, &utf8::VALIDATE, &zone::kernels::CAST_ZONED,
+    ];
 }

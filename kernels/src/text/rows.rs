@@ -1,10 +1,11 @@
 //! The position of a row of text, and the comparison of rows.
 
+use super::bytes::Bytes;
+use crate::gather::places::{Source, overlay, piece};
 use crate::memory::{Bits, In, TableRow};
-use crate::places::{Source, overlay, piece};
-use crate::ranges::{checked, extent};
+use crate::ranges::rows::{checked, extent};
+use crate::ranges::views::BUFFER;
 use crate::target::{Lane, Wave};
-use crate::views::BUFFER;
 
 /// The number that stands for views among the widths of offsets.
 pub const VIEWS: u64 = 16;
@@ -22,8 +23,8 @@ pub struct TextColumn {
     pub which: u64,
     /// The number of rows, if they are a list.
     pub len: u64,
-    /// A [`BufferRow`](crate::views::BufferRow) for each data buffer; a column with offsets has one. If `end`
-    /// is present, that one's limit is the width in bits of the number there.
+    /// A [`BufferRow`](crate::ranges::views::BufferRow) for each data buffer; a column with offsets has
+    /// one. If `end` is present, that one's limit is the width in bits of the number there.
     pub buffers: [u64; 2],
     /// The number of data buffers.
     pub count: u64,
@@ -184,5 +185,18 @@ impl Row {
     #[inline(always)]
     pub fn part(self, from: u64, len: u64) -> Row {
         Row { source: Source { from: self.source.from.wrapping_add(from), ..self.source }, len }
+    }
+}
+
+impl Bytes for Row {
+    #[inline(always)]
+    fn len(self) -> u64 {
+        self.len
+    }
+
+    #[inline(always)]
+    fn at(self, i: u64) -> u8 {
+        let Source { blocks, from } = self.source;
+        blocks.cast::<u8>().get(from + i)
     }
 }

@@ -1,5 +1,7 @@
-use bowstring_kernels::bitmap::{COMBINE, Combine, NULL_COUNT, NullCount, NullCountRow, null_count_parts};
 use bowstring_kernels::memory::TableRow;
+use bowstring_kernels::reduce::bitmap::{
+    COMBINE, Combine, NULL_COUNT, NullCount, NullCountRow, null_count_parts,
+};
 
 use crate::support::*;
 

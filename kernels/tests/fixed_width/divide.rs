@@ -1,4 +1,4 @@
-use bowstring_kernels::function::divide::Divisor;
+use bowstring_kernels::map::function::divide::Divisor;
 
 use crate::support::Random;
 

@@ -1,8 +1,8 @@
-use bowstring_kernels::filter::*;
-use bowstring_kernels::filter_bits::*;
-use bowstring_kernels::filter_few::{FILTER_FEW, FilterFew};
 use bowstring_kernels::memory::{In, Out, TableRow};
-use bowstring_kernels::selection::*;
+use bowstring_kernels::select::bits::*;
+use bowstring_kernels::select::filter::*;
+use bowstring_kernels::select::filter_few::{FILTER_FEW, FilterFew};
+use bowstring_kernels::select::selection::*;
 use bowstring_kernels::target::{Value, find};
 
 use crate::support::*;

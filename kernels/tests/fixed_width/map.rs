@@ -4,12 +4,13 @@
 //! The parameters are made here; the host library's tests check those that its rules make for pairs of Arrow
 //! types.
 
-use bowstring_kernels::function::divide::Divisor;
-use bowstring_kernels::function::null::FillNull;
-use bowstring_kernels::function::words::{Parameter, WORDS, Words};
-use bowstring_kernels::function::{Bit, I256, Native, Number, U256, ValueFunction};
-use bowstring_kernels::functions::{EVERY, Function, FunctionCall, Launcher, Visitor};
-use bowstring_kernels::map::{MapTask, Shape, map, waves};
+use bowstring_kernels::map::function::divide::Divisor;
+use bowstring_kernels::map::function::null::FillNull;
+use bowstring_kernels::map::function::words::{Parameter, WORDS, Words};
+use bowstring_kernels::map::function::{Bit, I256, Native, Number, U256, ValueFunction};
+use bowstring_kernels::map::functions::{EVERY, Function, FunctionCall, Launcher, Visitor};
+use bowstring_kernels::map::kernel::{map, waves};
+use bowstring_kernels::map::task::{MapTask, Shape};
 use bowstring_kernels::memory::{In, Out};
 use bowstring_kernels::target::{Args, Entry, Fault, Wave};
 

@@ -1,5 +1,5 @@
+use bowstring_kernels::gather::take::*;
 use bowstring_kernels::memory::{In, Out, TableRow};
-use bowstring_kernels::take::*;
 use bowstring_kernels::target::{Value, find};
 
 use crate::support::*;

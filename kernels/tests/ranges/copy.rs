@@ -1,9 +1,9 @@
-use bowstring_kernels::copy::{
+use bowstring_kernels::gather::copy::{
     COPY_BITS, COPY_BYTES, COPY_OFFSETS, COPY_VIEWS, CopyBits, CopyBytes, CopyOffsets, CopyViews,
 };
 use bowstring_kernels::memory::TableRow;
 
-use bowstring_kernels::views::BufferRow;
+use bowstring_kernels::ranges::views::BufferRow;
 
 use crate::device::{Memory, Random, WIDTHS, run};
 

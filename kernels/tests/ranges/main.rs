@@ -1,13 +1,13 @@
 //! Compares the kernels for variable-length and nested types with plain definitions, at both widths.
 
-mod alike;
+mod concat;
 mod copy;
 mod device;
-mod join;
+mod distinct;
+mod kept_ranges;
 mod offsets;
 mod print;
 mod ranges;
-mod ranges_keep;
 mod scan;
 mod selection;
 mod structure;

@@ -1,5 +1,7 @@
 use bowstring_kernels::memory::{In, Out};
-use bowstring_kernels::offsets::{CONVERT, Convert, KEYS, Keys, OFFENDER, Offender, REGULAR, Regular};
+use bowstring_kernels::ranges::offsets::{
+    CONVERT, Convert, KEYS, Keys, OFFENDER, Offender, REGULAR, Regular,
+};
 
 use crate::device::{Extent, LENGTHS, Memory, Random, WIDTHS, run};
 

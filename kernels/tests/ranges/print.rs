@@ -1,8 +1,8 @@
 //! Prints lists with all three kernels, and compares with formatting them.
 
 use bowstring_kernels::memory::In;
-use bowstring_kernels::print::{ITEM_LENS, ItemLens, PRINT, Print, ROW_LENS, RowLens};
-use bowstring_kernels::scan::TILE;
+use bowstring_kernels::reduce::scan::TILE;
+use bowstring_kernels::text::print::{ITEM_LENS, ItemLens, PRINT, Print, ROW_LENS, RowLens};
 
 use crate::device::{Extent, LENGTHS, Memory, Random, WIDTHS, run};
 

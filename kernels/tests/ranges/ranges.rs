@@ -1,6 +1,6 @@
 use bowstring_kernels::memory::In;
-use bowstring_kernels::ranges::{COMPOSE, Compose, TAKE, Take};
-use bowstring_kernels::scan::TILE;
+use bowstring_kernels::ranges::rows::{COMPOSE, Compose, TAKE, Take};
+use bowstring_kernels::reduce::scan::TILE;
 
 use crate::device::{Extent, LENGTHS, Memory, Random, WIDTHS, run};
 

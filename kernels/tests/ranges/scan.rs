@@ -1,5 +1,5 @@
 use bowstring_kernels::memory::{In, Out};
-use bowstring_kernels::scan::{SCAN, SUMS, Scan, Sums, TILE};
+use bowstring_kernels::reduce::scan::{SCAN, SUMS, Scan, Sums, TILE};
 
 use crate::device::{LENGTHS, Memory, Random, WIDTHS, run};
 

@@ -1,7 +1,7 @@
 //! Bitmaps, and selections as the kernels of their family make them.
 
 use bowstring_kernels::memory::{In, Out};
-use bowstring_kernels::selection::{OFFSETS, Offsets, SELECT, Select, sizes};
+use bowstring_kernels::select::selection::{OFFSETS, Offsets, SELECT, Select, sizes};
 
 use crate::device::{Memory, Random, run};
 

@@ -1,9 +1,9 @@
 //! Compares the kernels for the structure of arrays (runs, members and lists) with plain definitions.
 
+use bowstring_kernels::encoded::rows::NONE;
+use bowstring_kernels::encoded::runs::{ENDS, Ends, FIND, Find, KEPT, Kept, RANKS, Ranks};
+use bowstring_kernels::encoded::unions::{MEMBERS, MemberRow, Members, OF_TYPE, OfType, SPREAD, Spread};
 use bowstring_kernels::memory::{In, Out, TableRow};
-use bowstring_kernels::structure::NONE;
-use bowstring_kernels::structure::runs::{ENDS, Ends, FIND, Find, KEPT, Kept, RANKS, Ranks};
-use bowstring_kernels::structure::unions::{MEMBERS, MemberRow, Members, OF_TYPE, OfType, SPREAD, Spread};
 
 use crate::device::{LENGTHS, Memory, Random, WIDTHS, run};
 use crate::selection::{Selection, bits, packed, rank, unpacked};

@@ -2,7 +2,10 @@
 
 use std::cell::Cell;
 
-use bowstring_kernels::text::{Bytes, FOLDS, Folds, SPARE, contains, like};
+use bowstring_kernels::text::bytes::Bytes;
+use bowstring_kernels::text::search::find::{SPARE, contains};
+use bowstring_kernels::text::search::folds::FOLDS;
+use bowstring_kernels::text::search::like::{Folds, like};
 
 /// Bytes that count how often they are read.
 #[derive(Clone, Copy)]

@@ -1,5 +1,5 @@
 use bowstring_kernels::memory::In;
-use bowstring_kernels::utf8::{VALIDATE, Validate};
+use bowstring_kernels::text::utf8::{VALIDATE, Validate};
 
 use crate::device::{Extent, Memory, Random, WIDTHS, run};
 

@@ -1,6 +1,6 @@
 use bowstring_kernels::memory::{In, TableRow};
-use bowstring_kernels::scan::TILE;
-use bowstring_kernels::views::{BUILD, BufferRow, Build, MEASURE, Measure};
+use bowstring_kernels::ranges::views::{BUILD, BufferRow, Build, MEASURE, Measure};
+use bowstring_kernels::reduce::scan::TILE;
 
 use crate::device::{Extent, LENGTHS, Memory, Random, WIDTHS, run};
 

@@ -3,10 +3,10 @@
 
 use bowstring_kernels::memory::In;
 use bowstring_kernels::target::Value;
-use bowstring_kernels::written::unit::Unit;
-use bowstring_kernels::written::zone::Span;
-use bowstring_kernels::written::zoned::{from_date32, from_timestamp, to_date32, to_date64, to_time};
-use bowstring_kernels::written::zoning::{CAST_ZONED, CastZoned, Zoning};
+use bowstring_kernels::text::unit::Unit;
+use bowstring_kernels::text::zone::functions::{from_date32, from_timestamp, to_date32, to_date64, to_time};
+use bowstring_kernels::text::zone::kernels::{CAST_ZONED, CastZoned, Zoning};
+use bowstring_kernels::text::zone::table::Span;
 
 use crate::device::{LENGTHS, Memory, Random, WIDTHS, run};
 use crate::selection::{bits, packed, unpacked};

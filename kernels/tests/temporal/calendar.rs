@@ -1,4 +1,4 @@
-use bowstring_kernels::written::calendar::{DAY, Date, SECONDS, date_of, day_and_second, days_of, holds};
+use bowstring_kernels::text::calendar::{DAY, Date, SECONDS, date_of, day_and_second, days_of, holds};
 
 fn is_leap(year: i32) -> bool {
     year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)

@@ -1,5 +1,7 @@
 use super::text;
-use bowstring_kernels::written::interval::{Kind, read_interval, write_interval};
+use bowstring_kernels::text::format::interval::write_interval;
+use bowstring_kernels::text::parse::interval::read_interval;
+use bowstring_kernels::text::unit::IntervalKind;
 
 /// The bits of a `MonthDayNano` interval in memory.
 fn mdn(months: i32, days: i32, nanoseconds: i64) -> i128 {
@@ -71,18 +73,18 @@ fn months_days_and_nanoseconds_are_read() {
         ("", None),
         (" ", None),
     ] {
-        assert_eq!(read_interval(text.as_bytes(), Kind::MonthDayNano), expected, "{text:?}");
+        assert_eq!(read_interval(text.as_bytes(), IntervalKind::MonthDayNano), expected, "{text:?}");
     }
 }
 
 #[test]
 fn kinds_hold_what_they_can() {
-    let months = |text: &str| read_interval(text.as_bytes(), Kind::YearMonth);
+    let months = |text: &str| read_interval(text.as_bytes(), IntervalKind::YearMonth);
     assert_eq!(months("1"), Some(12));
     assert_eq!(months("-1 year 1 month"), Some(i128::from(-11i32 as u32)));
     assert_eq!(months("1 day"), None);
     assert_eq!(months("1.5 months"), None);
-    let days = |text: &str| read_interval(text.as_bytes(), Kind::DayTime);
+    let days = |text: &str| read_interval(text.as_bytes(), IntervalKind::DayTime);
     assert_eq!(days("1"), Some(dt(1, 0)));
     assert_eq!(days("1 month -1.5 days"), Some(dt(29, -43_200_000)));
     assert_eq!(days("1 us"), None);
@@ -94,20 +96,20 @@ fn kinds_hold_what_they_can() {
 #[test]
 fn they_are_written_in_words() {
     for (value, kind, expected) in [
-        (14, Kind::YearMonth, "1 years 2 mons"),
-        (i128::from(-1i32 as u32), Kind::YearMonth, "-1 years 11 mons"),
-        (i128::from(i32::MIN as u32), Kind::YearMonth, "-178956971 years 4 mons"),
-        (0, Kind::YearMonth, "0 years 0 mons"),
-        (0, Kind::DayTime, "0 secs"),
-        (dt(1, 0), Kind::DayTime, "1 days"),
-        (dt(-1, 3_661_001), Kind::DayTime, "-1 days 1 hours 1 mins 1.001 secs"),
-        (dt(0, -1), Kind::DayTime, "-0.001 secs"),
-        (dt(0, i32::MIN), Kind::DayTime, "-596 hours -31 mins -23.648 secs"),
-        (mdn(0, 0, 0), Kind::MonthDayNano, "0 secs"),
-        (mdn(1, -2, 3 * HOUR), Kind::MonthDayNano, "1 mons -2 days 3 hours"),
-        (mdn(0, 0, -60_000_000_000), Kind::MonthDayNano, "-1 mins"),
-        (mdn(5, 0, 1), Kind::MonthDayNano, "5 mons 0.000000001 secs"),
-        (mdn(0, 0, i64::MIN), Kind::MonthDayNano, "-2562047 hours -47 mins -16.854775808 secs"),
+        (14, IntervalKind::YearMonth, "1 years 2 mons"),
+        (i128::from(-1i32 as u32), IntervalKind::YearMonth, "-1 years 11 mons"),
+        (i128::from(i32::MIN as u32), IntervalKind::YearMonth, "-178956971 years 4 mons"),
+        (0, IntervalKind::YearMonth, "0 years 0 mons"),
+        (0, IntervalKind::DayTime, "0 secs"),
+        (dt(1, 0), IntervalKind::DayTime, "1 days"),
+        (dt(-1, 3_661_001), IntervalKind::DayTime, "-1 days 1 hours 1 mins 1.001 secs"),
+        (dt(0, -1), IntervalKind::DayTime, "-0.001 secs"),
+        (dt(0, i32::MIN), IntervalKind::DayTime, "-596 hours -31 mins -23.648 secs"),
+        (mdn(0, 0, 0), IntervalKind::MonthDayNano, "0 secs"),
+        (mdn(1, -2, 3 * HOUR), IntervalKind::MonthDayNano, "1 mons -2 days 3 hours"),
+        (mdn(0, 0, -60_000_000_000), IntervalKind::MonthDayNano, "-1 mins"),
+        (mdn(5, 0, 1), IntervalKind::MonthDayNano, "5 mons 0.000000001 secs"),
+        (mdn(0, 0, i64::MIN), IntervalKind::MonthDayNano, "-2562047 hours -47 mins -16.854775808 secs"),
     ] {
         assert_eq!(text(|s| write_interval(value, kind, s)).as_deref(), Some(expected));
     }

@@ -8,7 +8,7 @@ mod read;
 mod write;
 mod zone;
 
-use bowstring_kernels::written::Sink;
+use bowstring_kernels::text::format::sink::Sink;
 
 /// Collects the text that a writer writes.
 #[derive(Default)]

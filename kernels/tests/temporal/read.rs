@@ -1,10 +1,10 @@
-use bowstring_kernels::written::Said::{self, Elsewhere, Nothing, Value};
-use bowstring_kernels::written::date::{read_date32, read_date64};
-use bowstring_kernels::written::interval::{Kind, read_interval};
-use bowstring_kernels::written::time::read_time;
-use bowstring_kernels::written::timestamp::read_timestamp;
-use bowstring_kernels::written::unit::Unit;
-use bowstring_kernels::written::zone::Fixed;
+use bowstring_kernels::text::parse::date::{read_date32, read_date64};
+use bowstring_kernels::text::parse::interval::read_interval;
+use bowstring_kernels::text::parse::said::Said::{self, Elsewhere, Nothing, Value};
+use bowstring_kernels::text::parse::time::read_time;
+use bowstring_kernels::text::parse::timestamp::read_timestamp;
+use bowstring_kernels::text::unit::{IntervalKind, Unit};
+use bowstring_kernels::text::zone::table::Fixed;
 
 #[test]
 fn dates() {
@@ -179,7 +179,7 @@ fn white_space_is_unicodes() {
         let read: Said<i64> = read_timestamp(text.as_bytes(), Unit::SECOND, Fixed::UTC);
         assert_eq!(matches!(read, Value(_)), c.is_whitespace(), "{text:?}");
         let text = format!("1{c}day");
-        let read = read_interval(text.as_bytes(), Kind::MonthDayNano);
+        let read = read_interval(text.as_bytes(), IntervalKind::MonthDayNano);
         assert_eq!(read.is_some(), c.is_whitespace() || c.is_ascii_digit(), "{text:?}");
     }
 }

@@ -1,13 +1,16 @@
 use super::text;
-use bowstring_kernels::written::Said::Value;
-use bowstring_kernels::written::calendar::SECONDS;
-use bowstring_kernels::written::date::{read_date32, write_date32, write_date64};
-use bowstring_kernels::written::duration::write_duration;
-use bowstring_kernels::written::time::{read_time, write_time};
-use bowstring_kernels::written::timestamp::{read_timestamp, write_timestamp, write_zoned};
-use bowstring_kernels::written::unit::Unit;
-use bowstring_kernels::written::zone::Fixed;
-use bowstring_kernels::written::{Length, Sink};
+use bowstring_kernels::text::calendar::SECONDS;
+use bowstring_kernels::text::format::date::{write_date32, write_date64};
+use bowstring_kernels::text::format::duration::write_duration;
+use bowstring_kernels::text::format::sink::{Length, Sink};
+use bowstring_kernels::text::format::time::write_time;
+use bowstring_kernels::text::format::timestamp::{write_timestamp, write_zoned};
+use bowstring_kernels::text::parse::date::read_date32;
+use bowstring_kernels::text::parse::said::Said::Value;
+use bowstring_kernels::text::parse::time::read_time;
+use bowstring_kernels::text::parse::timestamp::read_timestamp;
+use bowstring_kernels::text::unit::Unit;
+use bowstring_kernels::text::zone::table::Fixed;
 
 const UNITS: [Unit; 4] = [Unit::SECOND, Unit::MILLISECOND, Unit::MICROSECOND, Unit::NANOSECOND];
 

@@ -1,11 +1,11 @@
-use bowstring_kernels::written::Said::{Nothing, Value};
-use bowstring_kernels::written::calendar::{DAY, SECONDS};
-use bowstring_kernels::written::timestamp::read_timestamp;
-use bowstring_kernels::written::unit::Unit;
-use bowstring_kernels::written::zone::{Fixed, Span, Zone};
-use bowstring_kernels::written::zoned::{
+use bowstring_kernels::text::calendar::{DAY, SECONDS};
+use bowstring_kernels::text::parse::said::Said::{Nothing, Value};
+use bowstring_kernels::text::parse::timestamp::read_timestamp;
+use bowstring_kernels::text::unit::Unit;
+use bowstring_kernels::text::zone::functions::{
     from_date32, from_date64, from_timestamp, to_date32, to_date64, to_time,
 };
+use bowstring_kernels::text::zone::table::{Fixed, Span, Zone};
 
 /// Berlin's former local mean time, and the summer of 2020.
 const BERLIN: [u64; 4] = [

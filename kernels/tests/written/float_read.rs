@@ -1,8 +1,9 @@
-use bowstring_kernels::function::half::F16;
-use bowstring_kernels::written::float_exact::{read_f16_exactly, read_f32_exactly, read_f64_exactly};
-use bowstring_kernels::written::float_read::{read_f16, read_f32, read_f64};
-use bowstring_kernels::written::powers::{POWERS, Ready};
-use bowstring_kernels::written::{Bytes, Said};
+use bowstring_kernels::map::function::half::F16;
+use bowstring_kernels::text::bytes::Bytes;
+use bowstring_kernels::text::parse::float::{read_f16, read_f32, read_f64};
+use bowstring_kernels::text::parse::float_exact::{read_f16_exactly, read_f32_exactly, read_f64_exactly};
+use bowstring_kernels::text::parse::said::Said;
+use bowstring_kernels::text::powers::{POWERS, Ready};
 
 use crate::support::{Random, cases, midpoint};
 

@@ -1,10 +1,10 @@
-use bowstring_kernels::function::half::F16;
-use bowstring_kernels::written::Said;
-use bowstring_kernels::written::float_digits::{digits_f32, digits_f64};
-use bowstring_kernels::written::float_read::{read_f32, read_f64};
-use bowstring_kernels::written::float_write::{write_f16, write_f32, write_f64};
-use bowstring_kernels::written::powers::{POWERS, Powers, Ready};
-use bowstring_kernels::written::{Length, Sink};
+use bowstring_kernels::map::function::half::F16;
+use bowstring_kernels::text::format::float::{write_f16, write_f32, write_f64};
+use bowstring_kernels::text::format::shortest::{digits_f32, digits_f64};
+use bowstring_kernels::text::format::sink::{Length, Sink};
+use bowstring_kernels::text::parse::float::{read_f32, read_f64};
+use bowstring_kernels::text::parse::said::Said;
+use bowstring_kernels::text::powers::{POWERS, Powers, Ready};
 
 use crate::support::{Random, cases};
 

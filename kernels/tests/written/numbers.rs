@@ -1,11 +1,14 @@
 //! Compares integers, decimals and booleans with Rust's own parsing and formatting, and with lists.
 
-use bowstring_kernels::function::U256;
-use bowstring_kernels::written::digits::{count_of_digits, eight_of_number, number_of_eight};
-use bowstring_kernels::written::{
-    Backwards, Form, Length, Sink, read_boolean, read_decimal, read_integer, write_boolean, write_decimal,
-    write_integer,
-};
+use bowstring_kernels::map::function::U256;
+use bowstring_kernels::text::digits::{count_of_digits, eight_of_number, number_of_eight};
+use bowstring_kernels::text::format::boolean::write_boolean;
+use bowstring_kernels::text::format::decimal::write_decimal;
+use bowstring_kernels::text::format::integer::write_integer;
+use bowstring_kernels::text::format::sink::{Backwards, Length, Sink};
+use bowstring_kernels::text::parse::boolean::read_boolean;
+use bowstring_kernels::text::parse::decimal::{Form, read_decimal};
+use bowstring_kernels::text::parse::integer::read_integer;
 
 /// A text that is written from both ends.
 #[derive(Default)]

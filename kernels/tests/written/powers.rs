@@ -1,4 +1,4 @@
-use bowstring_kernels::written::powers::{POWERS, Powers, Ready, log2, log10};
+use bowstring_kernels::text::powers::{POWERS, Powers, Ready, log2, log10};
 
 use crate::support::{Natural, decimal};
 

@@ -1,0 +1,9 @@
+//! Tests of text: comparison, search for bytes, and patterns.
+
+pub mod find;
+pub mod folds;
+pub mod head;
+pub mod kernels;
+pub mod like;
+mod piece;
+pub mod test;

@@ -1,0 +1,5 @@
+//! Time zones, and the casts that involve one.
+
+pub mod functions;
+pub mod kernels;
+pub mod table;
