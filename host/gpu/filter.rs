@@ -1,7 +1,8 @@
 //! Filter, in three steps: everything whose output size is known before the row count (bitmaps are at most as
 //! long as they were); one read of the counts by the host; then the values.
 
-use bowstring_kernels::select::bits::{FILTER_BITS, FilterBits, FilterBitsRow, filter_bits_spans};
+use bowstring_kernels::column::MovedRow;
+use bowstring_kernels::select::bits::{FILTER_BITS, FilterBits, filter_bits_spans};
 
 use super::draft::Draft;
 use super::filter_values::Values;
@@ -180,12 +181,12 @@ impl Plan {
     /// Allocates what was requested, and uploads the table of bitmaps in the same step.
     fn start(mut self, pass: &mut Pass) -> Result<Started> {
         let nulls = self.requests.sums(self.bitmaps.len());
-        let granted = self.requests.grant(pass, self.bitmaps.len() * Table::<FilterBitsRow>::ROW_BYTES)?;
+        let granted = self.requests.grant(pass, self.bitmaps.len() * Table::<MovedRow>::ROW_BYTES)?;
         let row = |(source, target): &(Bitmap, Request)| {
             let (source, offset) = bits(source);
-            FilterBitsRow { source, offset, target: granted[*target].out() }
+            MovedRow::bits(source, offset, granted[*target].out())
         };
-        let table: Table<FilterBitsRow> = self.bitmaps.iter().map(row).collect();
+        let table: Table<MovedRow> = self.bitmaps.iter().map(row).collect();
         let table = (!table.is_empty()).then(|| pass.upload(table.words())).transpose()?;
         let bitmaps = self.bitmaps.into_iter().map(|(_, target)| target).collect();
         self.columns.iter_mut().try_for_each(|column| column.start(pass))?;

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use bowstring_kernels::select::filter::{FILTER, Filter, FilterRow};
+use bowstring_kernels::column::MovedRow;
+use bowstring_kernels::select::filter::{FILTER, Filter};
 use bowstring_kernels::select::filter_few::{FILTER_FEW, FilterFew};
 use bowstring_kernels::target::find;
 
@@ -41,12 +42,12 @@ impl Values {
         let mut requests = Requests::default();
         let request = |(_, width): &(Buffer, usize)| Ok(requests.output(pass.times(rows, *width)?));
         let targets = self.0.iter().map(request).collect::<Result<Vec<_>>>()?;
-        let granted = requests.grant(pass, self.0.len() * Table::<FilterRow<u8>>::ROW_BYTES)?;
+        let granted = requests.grant(pass, self.0.len() * Table::<MovedRow>::ROW_BYTES)?;
         let targets: Vec<Region> = targets.into_iter().map(|target| granted[target].clone()).collect();
-        let mut tables: BTreeMap<TableKey, Table<FilterRow<u8>>> = BTreeMap::new();
+        let mut tables: BTreeMap<TableKey, Table<MovedRow>> = BTreeMap::new();
         for ((source, width), target) in self.0.iter().zip(&targets).filter(|((_, width), _)| *width > 0) {
             let unit = unit(*width, source.address());
-            let row = FilterRow { source: input(source), target: target.out() };
+            let row = MovedRow::values(input::<u8>(source), target.out());
             tables.entry((unit, width / unit)).or_default().push(&row);
         }
         let words: Vec<u64> = tables.values().flat_map(Table::words).copied().collect();

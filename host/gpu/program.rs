@@ -11,24 +11,23 @@ mod terms;
 
 use std::sync::Arc;
 
-use arrow_schema::DataType;
+use bowstring_kernels::column::{ColumnRow, OutputRow};
 use bowstring_kernels::map::function::Number;
 use bowstring_kernels::memory::{In, Out};
 use bowstring_kernels::program::code::{AGGREGATES, PART_WORDS};
 use bowstring_kernels::program::predicate::{PREDICATE, Predicate};
 use bowstring_kernels::program::terms::Term;
 use bowstring_kernels::program::word::key;
-use bowstring_kernels::program::{ColumnRow, FEW, OutputRow, PROGRAM, Program, parts, tiles};
+use bowstring_kernels::program::{FEW, PROGRAM, Program, parts, selection_outputs, tiles};
 use bowstring_kernels::target::find;
 
 use super::map::{self, map};
+use super::rows::column_row;
 use crate::array::{Bitmap, DeviceArray};
 use crate::device::{Gpu, Reserved};
 use crate::expr::Fold;
 use crate::expr::plan::{Op, Plan};
-use crate::pass::{
-    Counter, Granted, Looks, Pass, Pending, Region, Request, Requests, Table, bits, is_aligned, validity,
-};
+use crate::pass::{Counter, Granted, Looks, Pass, Pending, Region, Request, Requests, Table, is_aligned};
 use crate::rules::fill_null;
 use crate::{Error, Result, Stream};
 use failures::Failures;
@@ -134,20 +133,7 @@ impl Loaded {
 
     /// Builds the device table of columns.
     fn table(&self, pass: &mut Pass) -> Result<In<u64>> {
-        let row = |column: &DeviceArray| {
-            let (valid, valid_offset) = match column.possible_nulls() {
-                Some(_) => validity(column),
-                None => (In::absent(), 0),
-            };
-            let (values, offset) = match column.data_type() {
-                DataType::Boolean => {
-                    bits(&Bitmap { buffer: column.buffers()[0].clone(), offset: column.offset() })
-                }
-                _ => (values_of(column), 0),
-            };
-            ColumnRow { values: values.described(), offset, valid: valid.described(), valid_offset }
-        };
-        let table: Table<ColumnRow> = self.columns.iter().map(row).collect();
+        let table: Table<ColumnRow> = self.columns.iter().map(column_row).collect();
         let columns = (!table.is_empty()).then(|| pass.upload(table.words())).transpose()?;
         Ok(columns.map_or(In::absent(), |table| table.input()))
     }
@@ -213,19 +199,13 @@ impl Loaded {
         }
         let mut program = self.arguments(pass, granted, failed)?;
         let table: Table<OutputRow> =
-            OutputRow::selection(words.out(), counts.out(), sums.out()).into_iter().collect();
+            selection_outputs(words.out(), counts.out(), sums.out()).into_iter().collect();
         program.outputs = pass.upload(table.words())?.input();
         program.selects = 1;
         // One tile a wave: the parts are small, so this gives many waves.
         program.tiles = 1;
         self.launch(pass, &program)
     }
-}
-
-/// Returns the values of a column of numbers, from its first row on.
-fn values_of(column: &DeviceArray) -> In<u32> {
-    let width = column.layout().slots().next().and_then(|slot| slot.bytes_for(1)).unwrap_or(1);
-    crate::pass::input(&column.buffers()[0].slice(column.offset() * width, Some(column.len() * width)))
 }
 
 /// Returns the array with values aligned for whole loads, copied if necessary: foreign memory may start at
@@ -294,8 +274,8 @@ pub(crate) fn evaluate(
         loaded.test(&mut pass, granted[words].out(), known, (Out::absent(), Out::absent()))?;
     } else {
         let output = |(values, valid): &(Request, Option<Request>)| OutputRow {
-            values: granted[*values].out::<u8>().described(),
-            valid: valid.map_or(Out::<u8>::absent(), |valid| granted[valid].out()).described(),
+            values: granted[*values].out(),
+            valid: valid.map_or(Out::absent(), |valid| granted[valid].out()),
         };
         let table: Table<OutputRow> = asked.iter().map(output).collect();
         let mut program = loaded.arguments(&mut pass, &granted, failed)?;
@@ -367,7 +347,7 @@ pub(crate) fn aggregate(
     let numbers: Vec<Number> = loaded.plan.outputs.iter().map(|output| loaded.plan.number(*output)).collect();
     let mut program = loaded.arguments(&mut pass, &granted, failed)?;
     let table: Table<OutputRow> =
-        [OutputRow { values: left.out::<u64>().described(), valid: [0; 2] }].into_iter().collect();
+        [OutputRow { values: left.out(), valid: Out::absent() }].into_iter().collect();
     program.outputs = pass.upload(table.words())?.input();
     program.aggregates = kinds.len() as u64;
     if let Some(chosen) = chosen {

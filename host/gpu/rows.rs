@@ -2,8 +2,11 @@
 //! belong to a row, and what becomes of its children.
 
 use arrow_schema::{DataType, UnionMode};
+use bowstring_kernels::column::ColumnRow;
+use bowstring_kernels::memory::In;
 
-use crate::array::{Buffer, DeviceArray, Slot};
+use crate::array::{Bitmap, Buffer, DeviceArray, Slot};
+use crate::pass::{bits, input, validity};
 
 /// How an array's children are treated when its rows are moved.
 pub(crate) enum Children {
@@ -38,6 +41,24 @@ pub(crate) fn has_ranges(array: &DeviceArray) -> bool {
 /// Returns the part of a fixed-width buffer that holds the array's rows.
 pub(crate) fn rows_of(array: &DeviceArray, buffer: &Buffer, width: usize) -> Buffer {
     buffer.slice(array.offset() * width, Some(array.len() * width))
+}
+
+/// Describes a column of numbers or booleans to kernels, from its first row on.
+pub(crate) fn column_row(column: &DeviceArray) -> ColumnRow {
+    let (valid, valid_offset) = match column.possible_nulls() {
+        Some(_) => validity(column),
+        None => (In::absent(), 0),
+    };
+    let buffer = &column.buffers()[0];
+    let width = column.layout().slots().next().and_then(fixed_width);
+    let (values, offset) = match width {
+        Some(width) => (input(&rows_of(column, buffer, width)), 0),
+        None => {
+            let (values, offset) = bits(&Bitmap { buffer: buffer.clone(), offset: column.offset() });
+            (values.cast(), offset)
+        }
+    };
+    ColumnRow { values, offset, valid, valid_offset }
 }
 
 /// Returns the offsets of the array's rows. An empty array has none, so it must have a row.

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use arrow_schema::{DataType, UnionMode};
-use bowstring_kernels::gather::take::{TAKE, TAKE_BITS, Take, TakeBits, TakeBitsRow, TakeRow};
+use bowstring_kernels::column::{ColumnRow, MovedRow, OutputRow};
+use bowstring_kernels::gather::take::{TAKE, TAKE_BITS, Take, TakeBits};
 use bowstring_kernels::memory::{In, Out, TableRow};
 use bowstring_kernels::target::find;
 
@@ -37,7 +38,7 @@ pub(crate) struct Plan {
 type TableKey = (usize, usize, bool);
 
 /// A row of a launch's table without its outputs, followed by the requests for those: values, and validity.
-type PlannedRow = (TakeRow<u8>, Request, Option<Request>);
+type PlannedRow = (ColumnRow, Request, Option<Request>);
 
 /// A bitmap (`None` stands for all ones), and the request for the taken bits.
 type Bits = (Option<Bitmap>, Request);
@@ -203,8 +204,7 @@ impl Plan {
             Validity::OfRows(_) => validity(array),
             _ => (In::absent(), 0),
         };
-        let (target_out, target_valid) = (Out::absent(), Out::absent());
-        let row = TakeRow { source: input(&source), target: target_out, valid, valid_offset, target_valid };
+        let row = ColumnRow { values: input(&source), offset: 0, valid, valid_offset };
         let key = (unit, width / unit, !valid.is_absent());
         let rows = self.values.entry(key).or_default();
         rows.push((row, target, left.target()));
@@ -230,20 +230,21 @@ impl Plan {
         counts.insert(None, requests.sums(self.bitmaps.len()));
         let rows: usize = self.values.values().map(Vec::len).sum();
         // The kernel reads a row of the table before it checks the table's length.
-        let values_bytes = rows.max(1) * Table::<TakeRow<u8>>::ROW_BYTES;
-        let bytes = values_bytes + self.bitmaps.len() * Table::<TakeBitsRow>::ROW_BYTES;
+        let values_bytes = rows.max(1) * Table::<MovedRow>::ROW_BYTES;
+        let bytes = values_bytes + self.bitmaps.len() * Table::<MovedRow>::ROW_BYTES;
         let granted = self.requests.grant(pass, bytes)?;
         let ones = self.needs_ones.then(|| pass.output(self.indices.rows.div_ceil(8).max(1))).transpose()?;
         let mut words = Vec::with_capacity(bytes / size_of::<u64>());
-        for (row, target, target_valid) in self.values.values().flatten() {
-            let target_valid = target_valid.map_or(Out::absent(), |target| granted[target].out());
-            words.extend(TakeRow { target: granted[*target].out(), target_valid, ..*row }.words());
+        for (source, target, valid) in self.values.values().flatten() {
+            let valid = valid.map_or(Out::absent(), |valid| granted[valid].out());
+            let target = OutputRow { values: granted[*target].out(), valid };
+            words.extend(MovedRow { source: *source, target }.words());
         }
         words.resize(values_bytes / size_of::<u64>(), 0);
         for (source, target) in &self.bitmaps {
             let ones = || ones.as_ref().map_or(In::absent(), Region::input);
             let (source, offset) = source.as_ref().map_or_else(|| (ones(), 0), bits);
-            words.extend(TakeBitsRow { source, offset, target: granted[*target].out() }.words());
+            words.extend(MovedRow::bits(source, offset, granted[*target].out()).words());
         }
         let tables = pass.upload(&words)?;
         // Uploads end here: the first launch sends all of them at once.
@@ -253,8 +254,8 @@ impl Plan {
             if self.shares_validity { validity_from_start(pass, &self.indices.array)? } else { None };
         let mut start = 0;
         for (key, rows) in &self.values {
-            let end = start + rows.len() * Table::<TakeRow<u8>>::ROW_BYTES;
-            let table = tables.part(start, end.max(Table::<TakeRow<u8>>::ROW_BYTES));
+            let end = start + rows.len() * Table::<MovedRow>::ROW_BYTES;
+            let table = tables.part(start, end.max(Table::<MovedRow>::ROW_BYTES));
             take_values(pass, &by, *key, (table, rows.len()), granted.counter(counts[&Some(*key)]))?;
             start = end;
         }

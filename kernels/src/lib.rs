@@ -53,6 +53,7 @@
 
 #[macro_use]
 pub mod target;
+pub mod column;
 pub mod encoded;
 pub mod gather;
 pub mod map;

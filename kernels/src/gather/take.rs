@@ -6,6 +6,7 @@
 //! half, so a negative index is out of range like any other.
 
 use super::indices::{EACH, PARTS, STEP, bits, rows, store, whole};
+use crate::column::{ColumnRow, MovedRow, OutputRow};
 use crate::memory::{Bits, In, Out, TableRow};
 use crate::target::{Value, Wave};
 
@@ -24,7 +25,9 @@ kernel! {
         len: u64,
         /// The first index that is out of range: the number of rows of the columns, or less.
         limit: u64,
-        /// A [`TakeRow`] for each column; one MUST be readable even if there are no columns.
+        /// A [`MovedRow`] for each column, with the columns' validity if the entry is for nulls; one MUST be
+        /// readable even if there are no columns, and so must one value of each column. A null row gets any
+        /// value.
         table: In<u64>,
         /// The number of columns.
         columns: u64,
@@ -114,7 +117,7 @@ kernel! {
         len: u64,
         /// The first index that is out of range: the number of bits of the bitmaps, or less.
         limit: u64,
-        /// A [`TakeBitsRow`] for each bitmap.
+        /// A [`MovedRow`] for each bitmap, of which at least one bit MUST be readable.
         table: In<u64>,
         /// The number of bitmaps.
         columns: u64,
@@ -133,51 +136,8 @@ kernel! {
     }
 }
 
-/// A column in the table of [`Take`].
-pub struct TakeRow<T> {
-    /// The values. At least one MUST be readable, even if the column has none.
-    pub source: In<T>,
-    /// The output of `len` values. A null row has any value.
-    pub target: Out<T>,
-    /// The values' validity, from `In::bitmap`: at least one bit. Absent if the entry is for columns without
-    /// nulls.
-    pub valid: In<u32>,
-    /// The bit offset of `valid`, from `In::bitmap`.
-    pub valid_offset: u64,
-    /// The result's validity in whole words. May be absent.
-    pub target_valid: Out<u32>,
-}
-
-const ROW: u64 = TakeRow::<u8>::ROW;
-
-impl<T: Value> TableRow for TakeRow<T> {
-    type Words = [u64; 9];
-    fn words(&self) -> [u64; 9] {
-        let ([a, b], [c, d]) = (self.source.described(), self.target.described());
-        let ([e, f], [g, h]) = (self.valid.described(), self.target_valid.described());
-        [a, b, c, d, e, f, self.valid_offset, g, h]
-    }
-}
-
-/// A bitmap in the table of [`TakeBits`].
-pub struct TakeBitsRow {
-    /// The bitmap, from `In::bitmap`. At least one bit MUST be readable, even if the bitmap has none.
-    pub source: In<u32>,
-    /// The bit offset of `source`, from `In::bitmap`.
-    pub offset: u64,
-    /// The output: whole words for `len` bits.
-    pub target: Out<u32>,
-}
-
-const BITS_ROW: u64 = TakeBitsRow::ROW;
-
-impl TableRow for TakeBitsRow {
-    type Words = [u64; 5];
-    fn words(&self) -> [u64; 5] {
-        let ([a, b], [c, d]) = (self.source.described(), self.target.described());
-        [a, b, self.offset, c, d]
-    }
-}
+/// The words of a [`MovedRow`] at which the result's validity is.
+const TARGET_VALID: u64 = MovedRow::TARGET + OutputRow::VALID;
 
 fn take<T: Value, I: Value + Into<u64> + Ord, const NULLS: bool>(args: &Take, wave: &mut Wave) {
     let (indices, valid) = (args.indices.cast::<I>(), Bits::new(args.valid, args.valid_offset, args.len));
@@ -196,9 +156,9 @@ fn take<T: Value, I: Value + Into<u64> + Ord, const NULLS: bool>(args: &Take, wa
         let target = target.skip(rows.first);
         let values = wave.each(|l| rows.index.at(l).map(|index| source.get(index.into())));
         let set = if NULLS {
-            let row = column * ROW;
-            let source = args.table.input(wave, row + 4);
-            rows.bits(wave, source, args.table.get(row + 6))
+            let row = column * MovedRow::ROW;
+            let source = args.table.input(wave, row + ColumnRow::VALID);
+            rows.bits(wave, source, args.table.get(row + ColumnRow::VALID_OFFSET))
         } else {
             rows.live
         };
@@ -222,8 +182,12 @@ fn take<T: Value, I: Value + Into<u64> + Ord, const NULLS: bool>(args: &Take, wa
 /// Loads a column's source, its destination, and the destination of its validity.
 #[inline(always)]
 fn described<T: Value>(args: &Take, column: u64, wave: &mut Wave) -> (In<T>, Out<T>, Out<u32>) {
-    let row = column * ROW;
-    (args.table.input(wave, row), args.table.output(wave, row + 2), args.table.output(wave, row + 7))
+    let row = column * MovedRow::ROW;
+    (
+        args.table.input(wave, row),
+        args.table.output(wave, row + MovedRow::TARGET),
+        args.table.output(wave, row + TARGET_VALID),
+    )
 }
 
 /// Moves a part of a wave's rows; any of them may be null, out of range or absent.
@@ -235,13 +199,13 @@ fn take_part<T: Value, I: Value + Into<u64>, const NULLS: bool>(args: &Take, par
         return;
     };
     for column in 0..args.columns {
-        let row = column * ROW;
+        let row = column * MovedRow::ROW;
         let source: In<T> = args.table.input(wave, row);
-        let target = args.table.output::<T>(wave, row + 2).skip(rows.first);
+        let target = args.table.output::<T>(wave, row + MovedRow::TARGET).skip(rows.first);
         let values = wave.each(|l| rows.index.at(l).map(|index| source.get(index)));
         let set = if NULLS {
-            let source = args.table.input(wave, row + 4);
-            bits(wave, &rows, source, args.table.get(row + 6))
+            let source = args.table.input(wave, row + ColumnRow::VALID);
+            bits(wave, &rows, source, args.table.get(row + ColumnRow::VALID_OFFSET))
         } else {
             rows.ok
         };
@@ -253,7 +217,7 @@ fn take_part<T: Value, I: Value + Into<u64>, const NULLS: bool>(args: &Take, par
                 }
             }
         });
-        let target = args.table.output(wave, row + 7);
+        let target = args.table.output(wave, row + TARGET_VALID);
         store(wave, &rows, set, target, args.nulls, column);
     }
 }
@@ -267,9 +231,9 @@ fn take_pieces<T: Value, I: Value + Into<u64>>(args: &Take, wave: &mut Wave) {
         return;
     };
     for column in 0..args.columns {
-        let row = column * ROW;
+        let row = column * MovedRow::ROW;
         let source: In<T> = args.table.input(wave, row);
-        let target = args.table.output::<T>(wave, row + 2).skip(rows.first * args.pieces);
+        let target = args.table.output::<T>(wave, row + MovedRow::TARGET).skip(rows.first * args.pieces);
         // This is always true, but LLVM does not know. A vote is convergent, so it keeps LLVM from unrolling
         // the loop, which would spill.
         let some = wave.each(|l| l.index() < rows.count);
@@ -286,7 +250,7 @@ fn take_pieces<T: Value, I: Value + Into<u64>>(args: &Take, wave: &mut Wave) {
             });
             piece += 1;
         }
-        let target = args.table.output(wave, row + 7);
+        let target = args.table.output(wave, row + TARGET_VALID);
         store(wave, &rows, rows.ok, target, args.nulls, column);
     }
 }
@@ -302,9 +266,9 @@ fn take_bits<I: Value + Into<u64> + Ord>(args: &TakeBits, wave: &mut Wave) {
         return;
     };
     for column in 0..args.columns {
-        let row = column * BITS_ROW;
-        let (source, target) = (args.table.input(wave, row), args.table.output(wave, row + 3));
-        let set = rows.bits(wave, source, args.table.get(row + 2));
+        let row = column * MovedRow::ROW;
+        let (source, target) = (args.table.input(wave, row), args.table.output(wave, row + MovedRow::TARGET));
+        let set = rows.bits(wave, source, args.table.get(row + ColumnRow::OFFSET));
         rows.store(wave, set, target, args.nulls, column);
     }
 }
@@ -318,9 +282,9 @@ fn take_bits_part<I: Value + Into<u64>>(args: &TakeBits, part: u64, wave: &mut W
         return;
     };
     for column in 0..args.columns {
-        let row = column * BITS_ROW;
-        let (source, target) = (args.table.input(wave, row), args.table.output(wave, row + 3));
-        let set = bits(wave, &rows, source, args.table.get(row + 2));
+        let row = column * MovedRow::ROW;
+        let (source, target) = (args.table.input(wave, row), args.table.output(wave, row + MovedRow::TARGET));
+        let set = bits(wave, &rows, source, args.table.get(row + ColumnRow::OFFSET));
         store(wave, &rows, set, target, args.nulls, column);
     }
 }

@@ -36,7 +36,6 @@ use code::{PART_WORDS, WORDS};
 use reduce::Sums;
 use state::State;
 use task::{COUNTS, GROUP_SUMS, Group, Task};
-pub use task::{ColumnRow, OutputRow};
 use word::Word;
 
 kernel! {
@@ -49,7 +48,7 @@ kernel! {
         steps: u64,
         /// A [`ColumnRow`] for each column.
         columns: In<u64>,
-        /// An [`OutputRow`] for each output. A selection has the rows of [`OutputRow::selection`]. Aggregates
+        /// An [`OutputRow`] for each output. A selection has the rows of [`selection_outputs`]. Aggregates
         /// have one row, whose values are [`PART_WORDS`] words for each aggregate of each part.
         outputs: In<u64>,
         /// The number of rows; not 0.
@@ -161,6 +160,8 @@ fn tile<V: Word, const K: usize>(args: &Program, tile: Group, sums: &mut Sums, w
 }
 
 host_only! {
+    pub use task::selection_outputs;
+
     /// The tables of entries of this module.
     pub(crate) static TABLES: &[&dyn crate::target::Table] = &[&PROGRAM, &predicate::PREDICATE];
 }

@@ -14,7 +14,7 @@ kernel! {
         terms: In<u64>,
         /// The number of terms.
         count: u64,
-        /// A [`ColumnRow`](super::ColumnRow) for each column.
+        /// A [`ColumnRow`](crate::column::ColumnRow) for each column.
         columns: In<u64>,
         /// The number of rows; not 0.
         len: u64,

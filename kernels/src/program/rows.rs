@@ -1,7 +1,8 @@
 //! Loads and stores of a group's rows.
 
-use super::task::{ColumnRow, Group, Task, Values};
+use super::task::{Group, Task, Values};
 use super::word::Word;
+use crate::column::ColumnRow;
 use crate::memory::{Bits, Out, TableRow};
 use crate::target::{Lanes, Value, Wave};
 

@@ -2,8 +2,9 @@
 
 use super::code::{Operand, UNSIGNED};
 use super::rows::{gather, load};
-use super::task::{ColumnRow, Group, Task, Values, moved_up};
+use super::task::{Group, Task, Values, moved_up};
 use super::word::{Word, plain_nan_f32, plain_nan_f64};
+use crate::column::ColumnRow;
 use crate::memory::{Bits, TableRow};
 use crate::target::{Lanes, Wave};
 
@@ -119,11 +120,16 @@ impl<V: Word, const K: usize> State<V, K> {
     #[inline(always)]
     pub(super) fn validity(&self, args: &Task, slot: u64, wave: &mut Wave) -> Lanes<u32> {
         let row = slot * ColumnRow::ROW;
-        let valid = args.columns.input::<u32>(wave, row + 3);
+        let valid = args.columns.input::<u32>(wave, row + ColumnRow::VALID);
         if valid.is_absent() {
             return wave.each(|_| Self::ALL);
         }
-        gather(Bits::new(valid, args.columns.get(row + 5), args.len), self.group, self.rows, wave)
+        gather(
+            Bits::new(valid, args.columns.get(row + ColumnRow::VALID_OFFSET), args.len),
+            self.group,
+            self.rows,
+            wave,
+        )
     }
 
     /// Returns which rows of the newest value are valid.

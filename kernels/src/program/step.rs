@@ -4,8 +4,9 @@ use super::code::{Bad, Op, Operand, UNSIGNED};
 use super::reduce::Sums;
 use super::rows::{gather, store, store_bits};
 use super::state::State;
-use super::task::{ColumnRow, OutputRow, Task};
+use super::task::Task;
 use super::word::{Word, civil, fit, floor, key, remainder};
+use crate::column::{ColumnRow, OutputRow};
 use crate::memory::{Bits, TableRow};
 use crate::target::Wave;
 
@@ -133,7 +134,7 @@ impl<V: Word, const K: usize> State<V, K> {
             },
             Bits => {
                 let row = slot * ColumnRow::ROW;
-                let bits = Bits::new(args.columns.input(wave, row), args.columns.get(row + 2), args.len);
+                let bits = Bits::new(args.columns.input(wave, row), args.columns.get(row + ColumnRow::OFFSET), args.len);
                 let truth = gather(bits, rows, self.rows, wave);
                 let known = self.validity(args, slot, wave);
                 self.push_truth(truth, known, wave);
@@ -225,7 +226,7 @@ impl<V: Word, const K: usize> State<V, K> {
             },
             Store => {
                 let row = slot * OutputRow::ROW;
-                let valid = args.outputs.output(wave, row + 2);
+                let valid = args.outputs.output(wave, row + OutputRow::VALID);
                 match detail {
                     0 => store(args.outputs.output(wave, row), rows, self.a, |x| x.low() as u8, wave),
                     1 => store(args.outputs.output(wave, row), rows, self.a, |x| x.low() as u16, wave),
@@ -243,7 +244,7 @@ impl<V: Word, const K: usize> State<V, K> {
             StoreTruth => {
                 let row = slot * OutputRow::ROW;
                 let values = args.outputs.output(wave, row);
-                let valid = args.outputs.output(wave, row + 2);
+                let valid = args.outputs.output(wave, row + OutputRow::VALID);
                 let (truth, known) = self.pop_truth(wave);
                 store_bits::<K>(values, rows, truth, wave);
                 if !valid.is_absent() {

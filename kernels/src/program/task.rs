@@ -1,59 +1,19 @@
 //! The inputs and outputs of a program, apart from how its rows are dealt to waves.
 
+use crate::column::OutputRow;
 use crate::memory::{In, Out, TableRow};
 use crate::target::{Lanes, Wave};
 
-/// A column that a program reads.
-pub struct ColumnRow {
-    /// The values, from the array's first row on; for booleans, as `In::bitmap` gives them.
-    pub values: [u64; 2],
-    /// The bit offset of a column of booleans, as `In::bitmap` gives it.
-    pub offset: u64,
-    /// A bit for each row that is valid, as `In::bitmap` gives it. May be absent.
-    pub valid: [u64; 2],
-    /// The bit offset of `valid`, as `In::bitmap` gives it.
-    pub valid_offset: u64,
-}
-
-impl TableRow for ColumnRow {
-    type Words = [u64; 6];
-    const ROW: u64 = 6;
-
-    fn words(&self) -> [u64; 6] {
-        let [values, extent] = self.values;
-        let [valid, valid_extent] = self.valid;
-        [values, extent, self.offset, valid, valid_extent, self.valid_offset]
-    }
-}
-
-/// A column that a program writes.
-pub struct OutputRow {
-    /// The values; for booleans, a bitmap of whole words.
-    pub values: [u64; 2],
-    /// A bit for each valid row, in whole words. May be absent.
-    pub valid: [u64; 2],
-}
-
-impl TableRow for OutputRow {
-    type Words = [u64; 4];
-    const ROW: u64 = 4;
-
-    fn words(&self) -> [u64; 4] {
-        let ([values, extent], [valid, valid_extent]) = (self.values, self.valid);
-        [values, extent, valid, valid_extent]
-    }
-}
-
 /// The words of a selection's output rows that describe its counts and their sums.
-pub(super) const COUNTS: u64 = 2;
+pub(super) const COUNTS: u64 = OutputRow::VALID;
 pub(super) const GROUP_SUMS: u64 = OutputRow::ROW;
 
-impl OutputRow {
-    /// The outputs of a selection: a bit for each row that it keeps, the number it keeps in each tile, and
-    /// the sums of those numbers. The host zeroes the sums before the launch.
-    pub fn selection(words: Out<u32>, counts: Out<u32>, sums: Out<u64>) -> [OutputRow; 2] {
-        let sums = OutputRow { values: sums.described(), valid: [0; 2] };
-        [OutputRow { values: words.described(), valid: counts.described() }, sums]
+host_only! {
+    /// Describes the outputs of a selection: a bit for each row that it keeps, the number it keeps in each
+    /// tile, and the sums of those numbers. The host zeroes the sums before the launch.
+    pub fn selection_outputs(words: Out<u32>, counts: Out<u32>, sums: Out<u64>) -> [OutputRow; 2] {
+        let sums = OutputRow { values: sums.cast(), valid: Out::absent() };
+        [OutputRow { values: words.cast(), valid: counts }, sums]
     }
 }
 

@@ -8,7 +8,8 @@
 //! width alone. A ballot makes words of the answers, each lane keeps the words of its number, and logic works
 //! on words. A wave pays for reading a term once a tile.
 
-use super::task::{ColumnRow, Group};
+use super::task::Group;
+use crate::column::ColumnRow;
 use crate::memory::{Bits, In, TableRow, ones};
 use crate::select::selection::TILE;
 use crate::target::{Lane, Lanes, Value, Wave};
@@ -145,10 +146,10 @@ impl Terms {
         const BITS: u32 = Asks::Bits as u32;
         let (asks, row) = (first as u32 & 0xff, (first >> 16 & 0xffff) * ColumnRow::ROW);
         let invert = ((first >> 32) as u32 & 1).wrapping_neg();
-        let valid = self.columns.input::<u32>(wave, row + 3);
+        let valid = self.columns.input::<u32>(wave, row + ColumnRow::VALID);
         let mut known = TileWords::all(!0, wave);
         if !valid.is_absent() {
-            known = self.bitmap(valid, self.columns.get(row + 5), rows, wave);
+            known = self.bitmap(valid, self.columns.get(row + ColumnRow::VALID_OFFSET), rows, wave);
         }
         let (narrow, narrow_span) = (low as u32, span as u32);
         let (short, short_span) = (low as u64, span as u64);

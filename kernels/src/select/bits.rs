@@ -10,6 +10,7 @@
 //! Bytes moved: mask and bitmap once, in 16-byte loads, and the result; two atomic additions for 256 rows.
 
 use super::selection::TILE;
+use crate::column::{ColumnRow, MovedRow};
 use crate::memory::{Bits, Blocks, In, Out, TableRow};
 use crate::target::{Lane, Lanes, Wave};
 
@@ -17,7 +18,7 @@ kernel! {
     family "filter";
     /// Filters many bitmaps in one launch.
     FilterBits {
-        /// A [`FilterBitsRow`] for each bitmap.
+        /// A [`MovedRow`] for each bitmap: zeroed words for as many bits as the selection's total.
         table: In<u64>,
         /// The number of bitmaps.
         columns: u64,
@@ -38,26 +39,6 @@ kernel! {
     /// The only entry of this kernel.
     FILTER_BITS {
         filter_bits = filter_bits,
-    }
-}
-
-/// A bitmap in the table of [`FilterBits`].
-pub struct FilterBitsRow {
-    /// The bitmap, from `In::bitmap`.
-    pub source: In<u32>,
-    /// The bit offset of `source`, from `In::bitmap`.
-    pub offset: u64,
-    /// The output: zeroed words for as many bits as the selection's total.
-    pub target: Out<u32>,
-}
-
-const ROW: u64 = FilterBitsRow::ROW;
-
-impl TableRow for FilterBitsRow {
-    type Words = [u64; 5];
-    fn words(&self) -> [u64; 5] {
-        let ([from, from_extent], [to, to_extent]) = (self.source.described(), self.target.described());
-        [from, from_extent, self.offset, to, to_extent]
     }
 }
 
@@ -86,10 +67,11 @@ fn filter_bits(args: &FilterBits, wave: &mut Wave) {
     if to == args.offsets.get(tile + tiles) {
         return;
     }
-    let row = column * ROW;
+    let row = column * MovedRow::ROW;
     let selection = Bits::new(args.words, args.words_offset, args.len).blocks(first);
-    let source = Bits::new(args.table.input(wave, row), args.table.get(row + 2), args.len).blocks(first);
-    let target: Out<u32> = args.table.output(wave, row + 3);
+    let source = Bits::new(args.table.input(wave, row), args.table.get(row + ColumnRow::OFFSET), args.len)
+        .blocks(first);
+    let target: Out<u32> = args.table.output(wave, row + MovedRow::TARGET);
     let bits = load(wave, source);
     let mut kept = load(wave, selection);
     if !selection.has(span(wave.width()) as u32) {

@@ -15,6 +15,7 @@
 //! No ballots, no shared memory, no atomics.
 
 use super::selection::{TILE, TileBits};
+use crate::column::MovedRow;
 use crate::memory::{In, Out, TableRow};
 use crate::target::{Lanes, Value, Wave};
 
@@ -23,7 +24,8 @@ kernel! {
     family "filter", blocks 5;
     /// Filters many columns of equal width in one launch.
     Filter {
-        /// A [`FilterRow`] for each column.
+        /// A [`MovedRow`] without validity for each column. Values are aligned to the entry's width, and the
+        /// target has room for the selection's total.
         table: In<u64>,
         /// The number of columns.
         columns: u64,
@@ -54,24 +56,6 @@ kernel! {
         filter_pieces_b4 [4, 1] = pieces::<u32>,
         filter_pieces_b8 [8, 1] = pieces::<u64>,
         filter_pieces_b16 [16, 1] = pieces::<u128>,
-    }
-}
-
-/// A column in the table of [`Filter`]: naturally aligned for the entry's width.
-pub struct FilterRow<T> {
-    /// The values of the column, one for each row.
-    pub source: In<T>,
-    /// The output for the selected values: as many as the selection's total.
-    pub target: Out<T>,
-}
-
-pub(crate) const ROW: u64 = FilterRow::<u8>::ROW;
-
-impl<T: Value> TableRow for FilterRow<T> {
-    type Words = [u64; 4];
-    fn words(&self) -> [u64; 4] {
-        let ([from, from_extent], [to, to_extent]) = (self.source.described(), self.target.described());
-        [from, from_extent, to, to_extent]
     }
 }
 
@@ -142,8 +126,8 @@ fn tile<T: Value>(args: &Filter, wave: &mut Wave, pieces: u64) -> Option<Work<T>
     if count == 0 {
         return None;
     }
-    let source = args.table.input::<T>(wave, column * ROW).skip(tile * TILE * pieces);
-    let target = args.table.output::<T>(wave, column * ROW + 2).skip(first * pieces);
+    let source = args.table.input::<T>(wave, column * MovedRow::ROW).skip(tile * TILE * pieces);
+    let target = args.table.output::<T>(wave, column * MovedRow::ROW + MovedRow::TARGET).skip(first * pieces);
     let bits = TileBits::of(args.words, args.words_offset, args.len, tile, wave);
     Some(Work { tile: Tile { source, target, bits }, count, whole: (tile + 1) * TILE <= args.len })
 }

@@ -5,16 +5,17 @@
 //! skips the tiles that keep no rows, and loads the selection of the next tile while it moves the rows of
 //! one. This needs few registers, so more waves can wait at the same time.
 
-use super::filter::{ROW, STEP, Tile, is_sparse, ranked, sparse};
+use super::filter::{STEP, Tile, is_sparse, ranked, sparse};
 use super::selection::{TILE, TileBits};
-use crate::memory::{In, Out};
+use crate::column::MovedRow;
+use crate::memory::{In, Out, TableRow};
 use crate::target::{Value, Wave};
 
 kernel! {
     family "filter_few", blocks 5;
     /// Filters many columns of equal width in one launch, for masks that keep few rows.
     FilterFew {
-        /// A [`FilterRow`](super::filter::FilterRow) for each column.
+        /// A [`MovedRow`] for each column.
         table: In<u64>,
         /// The number of columns.
         columns: u64,
@@ -52,8 +53,9 @@ fn few<T: Value>(args: &FilterFew, wave: &mut Wave) {
     if column >= args.columns {
         return;
     }
+    let row = column * MovedRow::ROW;
     let (source, target): (In<T>, Out<T>) =
-        (args.table.input(wave, column * ROW), args.table.output(wave, column * ROW + 2));
+        (args.table.input(wave, row), args.table.output(wave, row + MovedRow::TARGET));
     let left = (tiles - first).min(run);
     let offset = |i: u32| args.offsets.get(u64::from(first + i.min(left)));
     let to = wave.each(|l| offset(l.index()));

@@ -1,3 +1,4 @@
+use bowstring_kernels::column::MovedRow;
 use bowstring_kernels::memory::{In, Out, TableRow};
 use bowstring_kernels::select::bits::*;
 use bowstring_kernels::select::filter::*;
@@ -124,9 +125,7 @@ fn filter_values<T: Value + PartialEq + std::fmt::Debug>(pieces: usize, make: im
                 let mut kept: Vec<Vec<T>> =
                     columns.iter().map(|_| vec![make(!0); selection.total as usize * pieces]).collect();
                 let table: Vec<u64> = (columns.iter().zip(&mut kept))
-                    .flat_map(|(source, target)| {
-                        FilterRow { source: input(source), target: output(target) }.words()
-                    })
+                    .flat_map(|(source, target)| MovedRow::values(input(source), output(target)).words())
                     .collect();
                 let args = Filter {
                     table: input(&table),
@@ -202,7 +201,7 @@ fn bitmaps() {
                 let table: Vec<u64> = (sources.iter().zip(&mut kept))
                     .flat_map(|(source, target)| {
                         let (source, offset) = source.input();
-                        FilterBitsRow { source, offset, target: output(target) }.words()
+                        MovedRow::bits(source, offset, output(target)).words()
                     })
                     .collect();
                 let mut nulls = vec![0; columns.len()];

@@ -1,3 +1,4 @@
+use bowstring_kernels::column::{ColumnRow, MovedRow, OutputRow};
 use bowstring_kernels::gather::take::*;
 use bowstring_kernels::memory::{In, Out, TableRow};
 use bowstring_kernels::target::{Value, find};
@@ -37,6 +38,17 @@ fn definition(numbers: &[u64], valid: Option<&[bool]>, limit: u64) -> (Vec<Optio
     (rows.collect(), error.map_or(u64::MAX, |row| row as u64))
 }
 
+/// Describes a column to be taken, and the places of its results.
+fn moved<T: Value>(
+    values: In<T>,
+    target: Out<T>,
+    (valid, valid_offset): (In<u32>, u64),
+    target_valid: Out<u32>,
+) -> MovedRow {
+    let source = ColumnRow { values: values.cast(), offset: 0, valid, valid_offset };
+    MovedRow { source, target: OutputRow { values: target.cast(), valid: target_valid } }
+}
+
 fn take_values<T: Value + PartialEq>(size: usize, nulls: u32, pieces: usize, make: impl Fn(u64) -> T) {
     let mut random = Random(7);
     let entry = find(TAKE, &[size_of::<T>() as u32, size as u32, nulls]).unwrap();
@@ -58,7 +70,7 @@ fn take_values<T: Value + PartialEq>(size: usize, nulls: u32, pieces: usize, mak
                         if nulls == 1 { bitmaps[c].input() } else { (In::absent(), 0) };
                     let (source, target) = (input(&columns[c]), output(&mut targets[c]));
                     let target_valid = output(&mut target_valids[c]);
-                    TakeRow { source, target, valid, valid_offset, target_valid }.words()
+                    moved(source, target, (valid, valid_offset), target_valid).words()
                 })
                 .collect();
             let (mut null_counts, mut failed) = ([0; 2], [u64::MAX]);
@@ -141,7 +153,7 @@ fn bitmaps() {
             let table: Vec<u64> = (sources.iter().zip(&mut targets))
                 .flat_map(|(source, target)| {
                     let (source, offset) = source.input();
-                    TakeBitsRow { source, offset, target: output(target) }.words()
+                    MovedRow::bits(source, offset, output(target)).words()
                 })
                 .collect();
             let (mut nulls, mut failed) = ([0; 8], [u64::MAX]);
@@ -177,13 +189,7 @@ fn hostile_indices() {
         let numbers = [u64::MAX, 1 << 63, 1 << 60, 1 << 32, 5, 4, 0, u64::MAX];
         let (source, mut target, mut valid) = ([10u32, 11, 12, 13, 14], [0u32; 8], [0u32]);
         let (mut nulls, mut failed) = ([0], [u64::MAX]);
-        let row = TakeRow {
-            source: input(&source),
-            target: output(&mut target),
-            valid: In::absent(),
-            valid_offset: 0,
-            target_valid: output(&mut valid),
-        };
+        let row = moved(input(&source), output(&mut target), (In::absent(), 0), output(&mut valid));
         let table = row.words();
         let args = Take {
             indices: bytes(&numbers, 64),

@@ -119,6 +119,7 @@ fn arithmetic() -> Vec<Row> {
             Action::Scalar(Scalar { to: 32, from: [0, 32], run: |_, imm, _| (imm, None), onto: false }),
         ),
         row(Sopk, [14, 15, 15, 15], "s_addk_i32 12:s_addk_co_i32", onto(32, |a, imm, _| add_signed(a, imm))),
+        row(Sopk, [15, 16, 16, 16], "s_mulk_i32", onto(32, |a, imm, _| (a.wrapping_mul(imm) & WORD, None))),
     ]
 }
 
