@@ -411,6 +411,19 @@ struct BowstringAggregate {
   const char *name;
 };
 
+// Options for dropping nulls. Initialise the struct with zeros, set `size` to its `sizeof`, then set the
+// fields that differ from the default.
+struct BowstringDropOptions {
+  // The size of the caller's struct in bytes, `sizeof(struct BowstringDropOptions)`.
+  size_t size;
+  // 0 (the default): a null in any column drops the row. 1: only nulls in all columns do.
+  int32_t only_if_all;
+  // The positions of the columns that decide, counted from 0; NULL (the default) for all columns.
+  const uint64_t *columns;
+  // The number of these positions.
+  uint64_t count;
+};
+
 // Says whether the thread's current work must end: 0 lets it continue, any other value ends it. It is called
 // on that thread, in the middle of a function of this library, and must not leave by `longjmp` or an
 // exception. Functions of this library that the callback calls do not ask it.
@@ -732,6 +745,26 @@ BowstringStatus bowstring_cast_batch(const struct BowstringBatch *batch,
                                      const struct BowstringStream *stream,
                                      struct BowstringBatch **out);
 
+// Concatenates `count` arrays of one type in their order. The result has the name and the metadata of the
+// first, and is nullable if any of them is. On a GPU this synchronises once for each level of text, lists or
+// runs.
+//
+// Handles must be NULL or live, `arrays` NULL or point to `count` of them, `out` NULL or writable.
+BowstringStatus bowstring_concat(const struct BowstringArray *const *arrays,
+                                 uint64_t count,
+                                 const struct BowstringStream *stream,
+                                 struct BowstringArray **out);
+
+// Concatenates `count` batches in their order. They must have columns of the same names and types. A column
+// of the result is nullable if it is in any batch. The columns synchronise together; otherwise like
+// `bowstring_concat`.
+//
+// Handles must be NULL or live, `batches` NULL or point to `count` of them, `out` NULL or writable.
+BowstringStatus bowstring_concat_batch(const struct BowstringBatch *const *batches,
+                                       uint64_t count,
+                                       const struct BowstringStream *stream,
+                                       struct BowstringBatch **out);
+
 // Opens a device by its `ArrowDeviceType` and number. The CPU (`ARROW_DEVICE_CPU`, any number) is always
 // present. So is the emulator (`ARROW_DEVICE_EXT_DEV`), which runs the GPU kernels in host memory, slowly. A
 // device may be opened several times. Does not synchronise.
@@ -1015,6 +1048,15 @@ BowstringStatus bowstring_null_count_batch(const struct BowstringBatch *batch,
                                            uint64_t columns,
                                            uint64_t *out);
 
+// Writes to `out`, for each column, the number of rows that are null by their value; otherwise like
+// `bowstring_null_count_batch`.
+//
+// Handles must be NULL or live, `out` NULL or writable for `columns` numbers.
+BowstringStatus bowstring_logical_null_count_batch(const struct BowstringBatch *batch,
+                                                   const struct BowstringStream *stream,
+                                                   uint64_t columns,
+                                                   uint64_t *out);
+
 // Returns the number of rows that are null by the validity bitmap. On a GPU this synchronises once, unless
 // the count is known.
 //
@@ -1038,12 +1080,28 @@ BowstringStatus bowstring_is_null(const struct BowstringArray *values,
                                   const struct BowstringStream *stream,
                                   struct BowstringArray **out);
 
+// Returns a batch with a column of booleans without nulls for each column: whether its rows are null. The
+// columns keep their names. Does not synchronise.
+//
+// Handles must be NULL or live, `out` NULL or writable.
+BowstringStatus bowstring_is_null_batch(const struct BowstringBatch *batch,
+                                        const struct BowstringStream *stream,
+                                        struct BowstringBatch **out);
+
 // Returns an array of booleans without nulls: whether each row is valid. Does not synchronise.
 //
 // Handles must be NULL or live, `out` NULL or writable.
 BowstringStatus bowstring_is_not_null(const struct BowstringArray *values,
                                       const struct BowstringStream *stream,
                                       struct BowstringArray **out);
+
+// Returns a batch with a column of booleans without nulls for each column: whether its rows are valid. The
+// columns keep their names. Does not synchronise.
+//
+// Handles must be NULL or live, `out` NULL or writable.
+BowstringStatus bowstring_is_not_null_batch(const struct BowstringBatch *batch,
+                                            const struct BowstringStream *stream,
+                                            struct BowstringBatch **out);
 
 // Replaces the nulls in `values` by the only row of `scalar`. `scalar` must have the type of `values` and be
 // in memory that the host can read. If its row is null, the values stay as they are. Does not synchronise if
@@ -1056,12 +1114,33 @@ BowstringStatus bowstring_fill_null(const struct BowstringArray *values,
                                     const struct BowstringStream *stream,
                                     struct BowstringArray **out);
 
+// Replaces the nulls of each column by the only row of the array at the same position of `scalars`;
+// otherwise like `bowstring_fill_null`. `columns` must be the number of columns of the batch. A column whose
+// scalar is NULL stays as it is. The columns synchronise together.
+//
+// Handles must be NULL or live, `scalars` NULL or point to `columns` of them, `out` NULL or writable.
+BowstringStatus bowstring_fill_null_batch(const struct BowstringBatch *batch,
+                                          const struct BowstringArray *const *scalars,
+                                          uint64_t columns,
+                                          const struct BowstringStream *stream,
+                                          struct BowstringBatch **out);
+
 // Returns the rows that are not null. On a GPU this synchronises once, like every filter.
 //
 // Handles must be NULL or live, `out` NULL or writable.
 BowstringStatus bowstring_drop_nulls(const struct BowstringArray *values,
                                      const struct BowstringStream *stream,
                                      struct BowstringArray **out);
+
+// Returns the rows of a batch that have no nulls, or not only nulls, in all or some of its columns.
+// `options` may be NULL. On a GPU this synchronises once, like every filter.
+//
+// Handles and options must be NULL or live, the columns of the options NULL or as many as they say, `out`
+// NULL or writable.
+BowstringStatus bowstring_drop_nulls_batch(const struct BowstringBatch *batch,
+                                           const struct BowstringDropOptions *options,
+                                           const struct BowstringStream *stream,
+                                           struct BowstringBatch **out);
 
 // Returns the reason of this thread's last failed call, or an empty string if none has failed. The text is
 // valid until the thread's next failing call. Never NULL.

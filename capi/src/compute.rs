@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use bowstring::compute::{self, CastOptions, OutOfBounds, Selection, TakeOptions};
 use bowstring::ffi::FFI_ArrowSchema;
-use bowstring::{Result, exchange};
+use bowstring::{DeviceArray, DeviceBatch, Result, exchange};
 
 use crate::array::BowstringArray;
 use crate::batch::BowstringBatch;
 use crate::device::BowstringStream;
-use crate::status::{BowstringStatus, borrow, free, give, guard, invalid, put};
+use crate::status::{BowstringStatus, borrow, free, give, guard, handles, invalid, put};
 
 /// A mask that is prepared once. It filters any number of arrays and batches, and any number of threads may
 /// use it at once; their work goes to its stream in the order of the calls.
@@ -303,5 +303,53 @@ pub unsafe extern "C" fn bowstring_cast_batch(
         let to = Arc::new(exchange::import_schema(borrow(to, "to")?)?);
         let casted = compute::cast(&batch.0, &to, &cast_options(options)?, &stream.0).wait()?;
         give(BowstringBatch::new(casted), out)
+    })
+}
+
+/// Concatenates `count` arrays of one type in their order. The result has the name and the metadata of the
+/// first, and is nullable if any of them is. On a GPU this synchronises once for each level of text, lists or
+/// runs.
+///
+/// # Safety
+///
+/// Handles must be NULL or live, `arrays` NULL or point to `count` of them, `out` NULL or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bowstring_concat(
+    arrays: *const *const BowstringArray,
+    count: u64,
+    stream: *const BowstringStream,
+    out: *mut *mut BowstringArray,
+) -> BowstringStatus {
+    // SAFETY: the caller's promise.
+    guard(|| unsafe {
+        let arrays: Vec<&BowstringArray> = handles(arrays, count, "arrays")?;
+        let parts: Vec<&DeviceArray> = arrays.iter().map(|one| &one.array).collect();
+        let joined = compute::concat(&parts, &borrow(stream, "stream")?.0).wait()?;
+        // Without arrays, there was an error.
+        let mut joined = arrays[0].part(joined);
+        joined.field = joined.field.with_nullable(arrays.iter().any(|one| one.field.is_nullable()));
+        give(joined, out)
+    })
+}
+
+/// Concatenates `count` batches in their order. They must have columns of the same names and types. A column
+/// of the result is nullable if it is in any batch. The columns synchronise together; otherwise like
+/// `bowstring_concat`.
+///
+/// # Safety
+///
+/// Handles must be NULL or live, `batches` NULL or point to `count` of them, `out` NULL or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bowstring_concat_batch(
+    batches: *const *const BowstringBatch,
+    count: u64,
+    stream: *const BowstringStream,
+    out: *mut *mut BowstringBatch,
+) -> BowstringStatus {
+    // SAFETY: the caller's promise.
+    guard(|| unsafe {
+        let batches: Vec<&BowstringBatch> = handles(batches, count, "batches")?;
+        let parts: Vec<&DeviceBatch> = batches.iter().map(|one| &one.0).collect();
+        give(BowstringBatch::new(compute::concat(&parts, &borrow(stream, "stream")?.0).wait()?), out)
     })
 }

@@ -11,7 +11,7 @@ use crate::batch::BowstringBatch;
 use crate::compute::options;
 use crate::device::BowstringStream;
 use crate::expr::{BowstringExpr, text};
-use crate::status::{BowstringStatus, borrow, give, guard, invalid};
+use crate::status::{BowstringStatus, borrow, give, guard, handles, invalid, items};
 use crate::stream::BowstringBatches;
 
 /// Options for evaluating expressions. Initialise the struct with zeros, set `size` to its `sizeof`, then set
@@ -84,25 +84,10 @@ unsafe fn expr_options(pointer: *const BowstringExprOptions) -> Result<Options> 
     Ok(Options::new().overflow(overflow).division_by_zero_is_null(is_null).floats(floats))
 }
 
-/// The `count` items of the caller's array. `first` may be NULL if `count` is 0.
-unsafe fn items<'a, T>(first: *const T, count: u64, argument: &str) -> Result<&'a [T]> {
-    if count == 0 {
-        return Ok(&[]);
-    }
-    // SAFETY: the caller's promise.
-    let first = unsafe { borrow(first, argument) }?;
-    let count = usize::try_from(count).ok().filter(|count| *count <= isize::MAX as usize / size_of::<T>());
-    let count = count.ok_or_else(|| invalid(format!("{argument}: too many")))?;
-    // SAFETY: the caller's promise: there are so many, and no allocation is larger than this.
-    Ok(unsafe { std::slice::from_raw_parts(first, count) })
-}
-
 /// The expressions behind `count` handles.
 unsafe fn all(exprs: *const *const BowstringExpr, count: u64) -> Result<Vec<Expr>> {
     // SAFETY: the caller's promise.
-    let each = |one: &*const BowstringExpr| unsafe { borrow(*one, "exprs") }.map(|one| one.expr.clone());
-    // SAFETY: the caller's promise.
-    unsafe { items(exprs, count, "exprs") }?.iter().map(each).collect()
+    Ok(unsafe { handles(exprs, count, "exprs") }?.into_iter().map(|one| one.expr.clone()).collect())
 }
 
 type Function = fn(Expr) -> Aggregation;

@@ -143,6 +143,33 @@ pub(crate) unsafe fn borrow<'a, T>(pointer: *const T, argument: &str) -> Result<
     unsafe { pointer.as_ref() }.ok_or_else(|| missing(argument))
 }
 
+/// The `count` items of the caller's array. `first` may be NULL if `count` is 0.
+pub(crate) unsafe fn items<'a, T>(first: *const T, count: u64, argument: &str) -> Result<&'a [T]> {
+    if count == 0 {
+        return Ok(&[]);
+    }
+    // SAFETY: the caller's promise.
+    let first = unsafe { borrow(first, argument) }?;
+    let count = usize::try_from(count).ok().filter(|count| *count <= isize::MAX as usize / size_of::<T>());
+    let count = count.ok_or_else(|| invalid(format!("{argument}: too many")))?;
+    // SAFETY: the caller's promise: there are so many, and no allocation is larger than this.
+    Ok(unsafe { std::slice::from_raw_parts(first, count) })
+}
+
+/// Borrows each of `count` handles.
+///
+/// # Safety
+///
+/// `first` is NULL or points to `count` pointers, each NULL or to a live `T`.
+pub(crate) unsafe fn handles<'a, T>(
+    first: *const *const T,
+    count: u64,
+    argument: &str,
+) -> Result<Vec<&'a T>> {
+    // SAFETY: the caller's promise.
+    unsafe { items(first, count, argument)?.iter().map(|one| borrow(*one, argument)).collect() }
+}
+
 /// Moves a value to the heap and hands it out as a handle.
 ///
 /// # Safety

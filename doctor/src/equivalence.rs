@@ -146,9 +146,14 @@ fn operations(of: &DataType) -> Vec<Operation> {
                 .arrow(|sample| Ok(is_null_at(&sample.values, true))),
             operation("is_not_null", |on, stream| down(stream, &is_not_null(&on.values, stream).wait()?))
                 .arrow(|sample| Ok(is_null_at(&sample.values, false))),
-            operation("drop_nulls", |on, stream| down(stream, &drop_nulls(&on.values, stream).wait()?)),
+            operation("drop_nulls", |on, stream| {
+                down(stream, &drop_nulls(&on.values, &DropOptions::default(), stream).wait()?)
+            }),
             operation("fill_null", |on, stream| {
-                let first = down(stream, &drop_nulls(&on.values, stream).wait()?.slice(0, 1)?)?;
+                let first = down(
+                    stream,
+                    &drop_nulls(&on.values, &DropOptions::default(), stream).wait()?.slice(0, 1)?,
+                )?;
                 let scalar = Scalar::try_new(&from_arrow(&first)?)?;
                 down(stream, &fill_null(&on.values, &scalar, stream).wait()?)
             }),

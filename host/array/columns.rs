@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use arrow_schema::{DataType, Field, FieldRef, Schema, SchemaRef};
 
 use super::batch::{DeviceBatch, Metadata};
 use super::parts::DeviceArray;
@@ -16,6 +16,7 @@ use crate::{Error, Result};
 /// | --- | --- | --- |
 /// | `Target`: what a cast turns it into | [`DataType`] | [`SchemaRef`], a field for each column |
 /// | `Counts`: a number for each column | `usize` | `Vec<usize>` |
+/// | `Given<T>`: an argument for each column | `T` | `[Option<T>]`; columns without one stay as they are |
 ///
 /// The trait is sealed.
 pub trait Columns: sealed::Columns {}
@@ -28,11 +29,13 @@ impl Columns for DeviceBatch {}
 pub(crate) mod sealed {
     use super::*;
 
-    pub trait Columns: Sized + Send + Sync + 'static {
+    pub trait Columns: Clone + Send + Sync + 'static {
         /// The target of a cast: a [`DataType`], or a schema with a field for each column.
         type Target: ?Sized;
         /// One number for each column: `usize`, or a `Vec` of them.
         type Counts: Send + 'static;
+        /// An argument for each column: a `T`, or a slice with one for some of the columns.
+        type Given<T>: ?Sized;
         /// Everything but the arrays: a batch's schema and metadata.
         type Frame: Clone + Send + 'static;
 
@@ -41,6 +44,16 @@ pub(crate) mod sealed {
         fn frame(&self) -> Self::Frame;
         /// The frame for a result whose rows may be null even if these are not.
         fn nullable_frame(&self) -> Self::Frame;
+        /// The frame for a boolean for each value. Metadata of fields describes the values, and is left out.
+        fn boolean_frame(&self) -> Self::Frame;
+        /// The frame for these rows and those of others. Returns an error if their columns differ.
+        fn joined_frame(&self, others: &[&Self]) -> Result<Self::Frame>;
+        /// The arguments in the order of the arrays.
+        fn given<'a, T>(
+            &self,
+            operation: &'static str,
+            given: &'a Self::Given<T>,
+        ) -> Result<Vec<Option<&'a T>>>;
         /// The frame of the cast's result, and the target type of each array.
         fn target<'a>(&self, to: &'a Self::Target) -> Result<(Self::Frame, Vec<&'a DataType>)>;
         /// The schema in a frame; `None` for a single array.
@@ -61,6 +74,7 @@ pub(crate) mod sealed {
 impl sealed::Columns for DeviceArray {
     type Target = DataType;
     type Counts = usize;
+    type Given<T> = T;
     type Frame = ();
 
     fn arrays(&self) -> &[DeviceArray] {
@@ -74,6 +88,22 @@ impl sealed::Columns for DeviceArray {
     fn frame(&self) {}
 
     fn nullable_frame(&self) {}
+
+    fn boolean_frame(&self) {}
+
+    fn joined_frame(&self, others: &[&DeviceArray]) -> Result<()> {
+        match others.iter().find(|other| other.data_type() != self.data_type()) {
+            None => Ok(()),
+            Some(other) => {
+                let problem = format!("{} after {}", other.data_type(), self.data_type());
+                Err(Error::invalid("concat", problem))
+            }
+        }
+    }
+
+    fn given<'a, T>(&self, _: &'static str, given: &'a T) -> Result<Vec<Option<&'a T>>> {
+        Ok(vec![Some(given)])
+    }
 
     fn target<'a>(&self, to: &'a DataType) -> Result<((), Vec<&'a DataType>)> {
         Ok(((), vec![to]))
@@ -105,6 +135,7 @@ impl sealed::Columns for DeviceArray {
 impl sealed::Columns for DeviceBatch {
     type Target = SchemaRef;
     type Counts = Vec<usize>;
+    type Given<T> = [Option<T>];
     type Frame = (SchemaRef, Metadata);
 
     fn arrays(&self) -> &[DeviceArray] {
@@ -121,6 +152,46 @@ impl sealed::Columns for DeviceBatch {
 
     fn nullable_frame(&self) -> Self::Frame {
         (nullable(self.schema()), self.metadata().clone())
+    }
+
+    fn boolean_frame(&self) -> Self::Frame {
+        let fields = self.schema().fields().iter();
+        let fields: Vec<Field> =
+            fields.map(|field| Field::new(field.name(), DataType::Boolean, true)).collect();
+        let schema = Schema::new_with_metadata(fields, self.schema().metadata().clone());
+        (Arc::new(schema), self.metadata().clone())
+    }
+
+    fn joined_frame(&self, others: &[&DeviceBatch]) -> Result<Self::Frame> {
+        let first = self.schema();
+        let mut fields: Vec<Field> = first.fields().iter().map(|field| Field::clone(field)).collect();
+        for (i, other) in others.iter().enumerate() {
+            let other = other.schema();
+            let same = |(one, other): (&Field, &FieldRef)| {
+                one.name() == other.name() && one.data_type() == other.data_type()
+            };
+            if fields.len() != other.fields().len() || !fields.iter().zip(other.fields()).all(same) {
+                let (here, there) = (written(other), written(first));
+                let problem = format!("batch {} has {here}, and batch 0 {there}", i + 1);
+                return Err(Error::invalid("concat", problem));
+            }
+            for (field, other) in fields.iter_mut().zip(other.fields()) {
+                field.set_nullable(field.is_nullable() || other.is_nullable());
+            }
+        }
+        // Metadata of batches describes single batches.
+        let schema = Schema::new_with_metadata(fields, first.metadata().clone());
+        Ok((Arc::new(schema), Metadata::default()))
+    }
+
+    fn given<'a, T>(&self, operation: &'static str, given: &'a [Option<T>]) -> Result<Vec<Option<&'a T>>> {
+        match given.len() == self.columns().len() {
+            true => Ok(given.iter().map(Option::as_ref).collect()),
+            false => {
+                let problem = format!("{} values for {} columns", given.len(), self.columns().len());
+                Err(Error::invalid(operation, problem))
+            }
+        }
     }
 
     fn target<'a>(&self, to: &'a SchemaRef) -> Result<(Self::Frame, Vec<&'a DataType>)> {
@@ -162,6 +233,12 @@ pub fn nullable(schema: &SchemaRef) -> SchemaRef {
     }
     let fields = schema.fields().iter().map(|field| Field::clone(field).with_nullable(true));
     Arc::new(Schema::new_with_metadata(fields.collect::<Vec<_>>(), schema.metadata().clone()))
+}
+
+/// Names and types of columns, for people to read.
+fn written(schema: &Schema) -> String {
+    let fields = schema.fields().iter().map(|field| format!("{}: {}", field.name(), field.data_type()));
+    fields.collect::<Vec<_>>().join(", ")
 }
 
 fn one<T>(mut of_one: Vec<T>) -> Result<T> {

@@ -8,7 +8,7 @@ use super::selection::{check_mask, check_rows};
 use super::{TakeOptions, concat, engine, filter, reach, reach_all, take};
 use crate::array::columns_are_of;
 use crate::engine::Assembly;
-use crate::{DeviceArray, DeviceBatch, Error, Pending, Result, Stream, pass};
+use crate::{DeviceArray, DeviceBatch, Error, Result, Stream};
 
 /// Combines the results of filters and takes into batches of a given number of rows, in their order. The
 /// batches that a selective filter produces are too small for the operations that follow it.
@@ -157,10 +157,8 @@ impl Coalescer {
             None => {
                 let pieces = std::mem::take(&mut self.pieces);
                 self.rows = 0;
-                let column = |i: usize| pieces.iter().map(|piece| &piece.columns()[i]).collect::<Vec<_>>();
-                let joined = (0..self.schema.fields().len()).map(|i| concat(&column(i), &self.stream));
-                let joined: Vec<Pending<DeviceArray>> = joined.collect();
-                pass::block_on(pass::all(joined))?
+                let whole = concat(&pieces.iter().collect::<Vec<_>>(), &self.stream).wait()?;
+                whole.columns().to_vec()
             }
         };
         self.completed.push_back(batch_of(&self.schema, columns, rows)?);
@@ -195,7 +193,7 @@ impl Coalescer {
             Some(assembly) => assembly.push(&batch, &self.stream)?,
             None => {
                 self.rows += batch.len();
-                self.pieces.push(batch);
+                self.pieces.push(batch_of(&self.schema, batch.columns().to_vec(), batch.len())?);
             }
         }
         if self.buffered_rows() == self.target { self.finish_buffered_batch() } else { Ok(()) }

@@ -1,20 +1,22 @@
 //! The `fill_null` operation: replaces nulls with a value.
 
-use super::nulls::{bits_of, valid_rows};
-use super::{Scalar, TakeOptions, concat, engine, reach, take};
+use super::nulls::{bits_of, valid};
+use super::{Columns, Scalar, TakeOptions, concat, engine, reach_all, take, together};
 use crate::array::Parts;
 use crate::engine::Valid;
 use crate::rules::fill_nulls;
 use crate::{DeviceArray, Error, Pending, Result, Stream};
 
-/// Replaces each logical null in `values` with `scalar`, which must have the same type. The result has no
-/// nulls, unless the scalar is null. If the scalar is null by its own validity, the values are returned
-/// unchanged. The equivalent in arrow-rs is `zip(&is_not_null(values)?, values, scalar)`.
+/// Replaces each logical null in an array with a scalar, which must have the same type. For a batch,
+/// `scalars` is a slice with an optional scalar for each column; a column without one stays as it is.
+///
+/// The result has no nulls, unless the scalar is null. If the scalar is null by its own validity, the values
+/// are returned unchanged. The equivalent in arrow-rs is `zip(&is_not_null(values)?, values, scalar)`.
 ///
 /// Booleans and values of 1, 2, 4, 8, 16 or 32 bytes are filled in one pass, which never synchronises. For
 /// other types, the scalar is appended to the values and `take` selects from both. This synchronises as
-/// [`concat()`] and [`take()`] do, and copies the values twice. An array that is known to have no nulls is
-/// not copied.
+/// [`concat()`] and [`take()`] do, for all columns together, and copies the values twice. An array that is
+/// known to have no nulls is not copied.
 ///
 /// ```
 /// use arrow_array::Int32Array;
@@ -27,17 +29,26 @@ use crate::{DeviceArray, Error, Pending, Result, Stream};
 /// # Ok(())
 /// # }
 /// ```
-pub fn fill_null(values: &DeviceArray, scalar: &Scalar, stream: &Stream) -> Pending<DeviceArray> {
-    Pending::begun(|| begin(values, scalar, stream))
+pub fn fill_null<C: Columns>(values: &C, scalars: &C::Given<Scalar>, stream: &Stream) -> Pending<C> {
+    Pending::begun(|| begin(values, scalars, stream))
 }
 
-fn begin(values: &DeviceArray, scalar: &Scalar, stream: &Stream) -> Result<Pending<DeviceArray>> {
+fn begin<C: Columns>(values: &C, scalars: &C::Given<Scalar>, stream: &Stream) -> Result<Pending<C>> {
     let _current = stream.enter()?;
-    reach("fill_null", values, stream)?;
+    let (arrays, scalars) = (values.arrays(), values.given("fill_null", scalars)?);
+    reach_all("fill_null", arrays, stream)?;
+    let filled = arrays.iter().zip(scalars).map(|(values, scalar)| match scalar {
+        Some(scalar) => filled(values, scalar, stream),
+        None => Ok(Pending::known(Ok(values.clone()))),
+    });
+    Ok(together(values.frame(), filled.collect::<Result<_>>()?, values.rows(), stream))
+}
+
+fn filled(values: &DeviceArray, scalar: &Scalar, stream: &Stream) -> Result<Pending<DeviceArray>> {
     let values = &*engine(stream).admit(values)?;
-    let to = values.data_type();
-    if scalar.data_type() != to {
-        return Err(Error::invalid("fill_null", format!("{} for nulls among {to}", scalar.data_type())));
+    let (of, to) = (scalar.data_type(), values.data_type());
+    if of != to {
+        return Err(Error::invalid("fill_null", format!("{of} for nulls among {to}")));
     }
     if scalar.is_null() {
         return Ok(Pending::known(Ok(values.clone())));
@@ -52,19 +63,12 @@ fn begin(values: &DeviceArray, scalar: &Scalar, stream: &Stream) -> Result<Pendi
 /// Takes each row from its own position, or from the end, where the scalar is appended.
 fn taken_where_null(values: &DeviceArray, scalar: &Scalar, stream: &Stream) -> Result<Pending<DeviceArray>> {
     let engine = engine(stream);
-    let (of, valid) = match valid_rows("fill_null", values, stream)? {
-        Some(Valid::All) => (values.clone(), None),
-        Some(Valid::These(valid)) => (valid.clone(), Some(bits_of(&valid))),
-        Some(Valid::None) => {
-            let none = engine.filled("fill_null", false, values.len(), stream)?;
-            (none.clone(), Some(bits_of(&none)))
-        }
-        None => (values.clone(), values.possible_nulls().cloned()),
+    let valid = match valid("fill_null", values, stream)? {
+        Valid::These(valid) if !values.is_empty() => valid,
+        Valid::None if !values.is_empty() => engine.filled("fill_null", false, values.len(), stream)?,
+        _ => return Ok(Pending::known(Ok(values.clone()))),
     };
-    let Some(valid) = valid.filter(|_| !values.is_empty()) else {
-        return Ok(Pending::known(Ok(values.clone())));
-    };
-    let numbers = engine.row_numbers("fill_null", &of, valid, stream)?;
+    let numbers = engine.row_numbers("fill_null", &valid, bits_of(&valid), stream)?;
     let last = fill_nulls(&numbers, [values.len() as u64, 0, 0, 0]);
     let last = last.ok_or_else(|| Error::invalid("fill_null", "numbers that are not filled"))?;
     let rows = engine.map("fill_null", &numbers, last, stream)?;

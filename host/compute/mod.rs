@@ -18,7 +18,7 @@
 //! | [`null_count`], [`logical_null_count`] | once per batch, if a count is not known | nothing |
 //! | [`is_null`], [`is_not_null`] | never | bits; `is_not_null` shares them if possible |
 //! | [`fill_null`] | never for fixed widths, otherwise like [`concat()`] and [`take`] | the values, if they may have nulls |
-//! | [`concat()`] | if lengths or runs depend on the data | all arrays, if there are several |
+//! | [`concat()`] | if lengths or runs depend on the data | all parts, if there are several |
 //! | [`Coalescer`] | like [`filter`], [`take`] and, on a GPU, [`concat()`] | the rows, once on the CPU, twice on a GPU |
 //! | [`drop_nulls`] | like [`filter`], if there may be nulls | the rows that are not null |
 //! | [`filter_where`] | like [`filter`] | the rows for which an [expression](crate::expr) is true |
@@ -30,6 +30,7 @@ mod cast;
 mod coalesce;
 mod computed;
 mod concat;
+mod drop_nulls;
 mod expressions;
 mod fill_null;
 mod filter;
@@ -47,10 +48,11 @@ pub use crate::array::{Columns, nullable};
 pub use cast::{CastOptions, DurationFormat, FormatOptions, can_cast, cast, check_cast};
 pub use coalesce::Coalescer;
 pub use concat::concat;
+pub use drop_nulls::{DropIf, DropOptions, drop_nulls};
 pub use expressions::{aggregate, evaluate, filter_where};
 pub use fill_null::fill_null;
 pub use filter::filter;
-pub use nulls::{drop_nulls, is_not_null, is_null, logical_null_count, null_count};
+pub use nulls::{is_not_null, is_null, logical_null_count, null_count};
 pub use query::{BoundQuery, Query};
 pub use scalar::Scalar;
 pub use selection::Selection;
@@ -60,7 +62,7 @@ use crate::array::Place;
 use crate::cpu::Cpu;
 use crate::engine::Engine;
 use crate::gpu::Gpu;
-use crate::{DeviceArray, Error, Result, Stream};
+use crate::{DeviceArray, Error, Pending, Result, Stream, pass};
 
 /// Chooses the engine that runs what is on a stream.
 fn engine(stream: &Stream) -> &'static dyn Engine {
@@ -79,4 +81,14 @@ fn reach(operation: &'static str, array: &DeviceArray, stream: &Stream) -> Resul
 /// Checks that the stream's device can reach all arrays.
 fn reach_all(operation: &'static str, arrays: &[DeviceArray], stream: &Stream) -> Result<()> {
     arrays.iter().try_for_each(|array| reach(operation, array, stream))
+}
+
+/// The columns of a result, which synchronise together.
+fn together<C: Columns>(
+    frame: C::Frame,
+    columns: Vec<Pending<DeviceArray>>,
+    rows: usize,
+    stream: &Stream,
+) -> Pending<C> {
+    Pending::begin(stream, async move { C::framed(frame, pass::all(columns).await?, rows) })
 }

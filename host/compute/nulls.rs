@@ -6,7 +6,7 @@
 
 use arrow_schema::DataType;
 
-use super::{Columns, engine, filter, reach, reach_all};
+use super::{Columns, engine, reach, reach_all};
 use crate::array::{Bitmap, Parts};
 use crate::engine::Valid;
 use crate::{DeviceArray, Pending, Result, Stream};
@@ -30,18 +30,18 @@ pub fn logical_null_count<C: Columns>(values: &C, stream: &Stream) -> Pending<C:
         let (mut own, mut counted) = (vec![], vec![]);
         for values in values.arrays() {
             reach("logical_null_count", values, stream)?;
-            match valid_rows("logical_null_count", values, stream)? {
-                Some(Valid::All) => counted.push(Some(0)),
-                Some(Valid::None) => counted.push(Some(values.len())),
+            counted.push(match valid_rows("logical_null_count", values, stream)? {
+                Some(Valid::All) => Some(0),
+                Some(Valid::None) => Some(values.len()),
                 Some(Valid::These(valid)) => {
-                    counted.push(None);
                     own.push(with_own_bits(valid)?);
+                    None
                 }
                 None => {
-                    counted.push(None);
                     own.push(values.clone());
+                    None
                 }
-            }
+            });
         }
         Ok(counts(&own, stream)?.map(|own| {
             let mut own = own.into_iter();
@@ -51,66 +51,51 @@ pub fn logical_null_count<C: Columns>(values: &C, stream: &Stream) -> Pending<C:
     })
 }
 
-/// Returns a boolean array that is true for each logical null. The result has no nulls. Does not synchronise.
-pub fn is_null(values: &DeviceArray, stream: &Stream) -> Pending<DeviceArray> {
-    Pending::known(is_null_now(values, stream))
+/// Returns a boolean array that is true for each logical null, or a batch of such arrays under the names of
+/// the columns. The results have no nulls. Does not synchronise.
+pub fn is_null<C: Columns>(values: &C, stream: &Stream) -> Pending<C> {
+    Pending::known(tested("is_null", values, true, stream))
 }
 
-fn is_null_now(values: &DeviceArray, stream: &Stream) -> Result<DeviceArray> {
+/// Returns a boolean array that is true for each row that is not a logical null, or a batch of such arrays
+/// under the names of the columns. The results have no nulls. If a bitmap already contains the answer, it is
+/// shared, not copied. Does not synchronise.
+pub fn is_not_null<C: Columns>(values: &C, stream: &Stream) -> Pending<C> {
+    Pending::known(tested("is_not_null", values, false, stream))
+}
+
+fn tested<C: Columns>(operation: &'static str, values: &C, null: bool, stream: &Stream) -> Result<C> {
     let _current = stream.enter()?;
-    reach("is_null", values, stream)?;
+    reach_all(operation, values.arrays(), stream)?;
     let engine = engine(stream);
-    let values = &*engine.admit(values)?;
-    match (valid_rows("is_null", values, stream)?, values.validity()) {
-        (None, Some(bits)) => engine.inverted(values, bits, stream),
-        (Some(Valid::These(valid)), _) => engine.inverted(&valid, &bits_of(&valid), stream),
-        (valid, _) => engine.filled("is_null", matches!(valid, Some(Valid::None)), values.len(), stream),
-    }
+    values.each(values.boolean_frame(), values.rows(), |values| {
+        let values = &*engine.admit(values)?;
+        let all_null = match valid(operation, values, stream)? {
+            Valid::These(valid) if null => return engine.inverted(&valid, &bits_of(&valid), stream),
+            Valid::These(valid) => return Ok(valid),
+            Valid::None => true,
+            Valid::All => false,
+        };
+        engine.filled(operation, all_null == null, values.len(), stream)
+    })
 }
 
-/// Returns a boolean array that is true for each row that is not a logical null. The result has no nulls. If
-/// a bitmap already contains the answer, it is shared, not copied. Does not synchronise.
-pub fn is_not_null(values: &DeviceArray, stream: &Stream) -> Pending<DeviceArray> {
-    Pending::known(is_not_null_now(values, stream))
-}
-
-fn is_not_null_now(values: &DeviceArray, stream: &Stream) -> Result<DeviceArray> {
-    let _current = stream.enter()?;
-    reach("is_not_null", values, stream)?;
-    let engine = engine(stream);
-    let values = &*engine.admit(values)?;
-    match (valid_rows("is_not_null", values, stream)?, values.validity()) {
-        (Some(Valid::These(valid)), _) => Ok(valid),
+/// Finds out which rows are valid. Shares the array's own bitmap if that tells.
+pub(super) fn valid(operation: &'static str, values: &DeviceArray, stream: &Stream) -> Result<Valid> {
+    Ok(match (valid_rows(operation, values, stream)?, values.possible_nulls()) {
+        (Some(valid), _) => valid,
+        (None, None) => Valid::All,
         (None, Some(bits)) => {
             let mut parts = Parts::new(DataType::Boolean, values.len());
             (parts.offset, parts.buffers) = (bits.offset, vec![bits.buffer.clone()]);
             (parts.place, parts.ready) = (values.place(), values.ready().cloned());
-            DeviceArray::made(parts, true)
+            Valid::These(DeviceArray::made(parts, true)?)
         }
-        (valid, _) => engine.filled("is_not_null", !matches!(valid, Some(Valid::None)), values.len(), stream),
-    }
-}
-
-/// Removes the rows that are logical nulls. Synchronises as [`filter`] does, if the array may have nulls.
-pub fn drop_nulls(values: &DeviceArray, stream: &Stream) -> Pending<DeviceArray> {
-    Pending::begun(|| {
-        let _current = stream.enter()?;
-        reach("drop_nulls", values, stream)?;
-        Ok(match valid_rows("drop_nulls", values, stream)? {
-            Some(Valid::All) => Pending::known(Ok(values.clone())),
-            Some(Valid::None) => Pending::known(values.slice(0, 0)),
-            None if values.known_null_count() == Some(0) => Pending::known(Ok(values.clone())),
-            _ => filter(values, &is_not_null_now(values, stream)?, stream),
-        })
     })
 }
 
 /// Finds out which rows are valid; `None` if the array's own bitmap tells.
-pub(super) fn valid_rows(
-    operation: &'static str,
-    values: &DeviceArray,
-    stream: &Stream,
-) -> Result<Option<Valid>> {
+fn valid_rows(operation: &'static str, values: &DeviceArray, stream: &Stream) -> Result<Option<Valid>> {
     match values.data_type() {
         DataType::Null => Ok(Some(Valid::None)),
         // Only the keys can be null if the values cannot.

@@ -57,6 +57,7 @@ use bowstring_kernels::target::{Args, Entry, MAX_WAVES, Value};
 pub(crate) use arguments::{BitPointer, Reach, bits, bytes, input, is_aligned, validity};
 pub(crate) use joined::{all, both};
 pub use pending::Pending;
+#[cfg(test)]
 pub(crate) use pending::block_on;
 pub(crate) use probes::{ATOMICS, Direction};
 pub(crate) use reads::{Looks, Seen, Words};

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::future::Future;
-use std::pin::{Pin, pin};
+use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
@@ -222,8 +222,9 @@ impl<T> fmt::Debug for Pending<T> {
 }
 
 /// Runs what a result's operation would be, and blocks until it ends.
+#[cfg(test)]
 pub(crate) fn block_on<T>(operation: impl Future<Output = Result<T>>) -> Result<T> {
-    let mut operation = pin!(operation);
+    let mut operation = std::pin::pin!(operation);
     loop {
         match waits::poll(|context| operation.as_mut().poll(context)) {
             (Poll::Ready(result), _) => return result,

@@ -88,7 +88,7 @@ def test_parts_that_do_not_fit() -> None:
     assert bs.concat(parts).schema["n"].nullable and not bs.concat(parts[:1]).schema["n"].nullable
     with pytest.raises(ValueError, match="there are none"):
         bs.concat([])
-    with pytest.raises(ValueError, match=r"values\[1\] has m: int64, and values\[0\] n: int64"):
+    with pytest.raises(ValueError, match="batch 1 has m: Int64, and batch 0 n: Int64"):
         bs.concat([bs.record_batch({"n": [1]}), {"m": [1]}])
     with pytest.raises(ValueError, match="Utf8 after Int64"):
         bs.concat([pa.array([1]), pa.array(["a"])])

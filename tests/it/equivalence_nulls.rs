@@ -3,7 +3,7 @@
 
 use arrow_array::Array as _;
 use arrow_schema::DataType;
-use bowstring::compute::{drop_nulls, is_not_null, is_null, logical_null_count, null_count};
+use bowstring::compute::{DropOptions, drop_nulls, is_not_null, is_null, logical_null_count, null_count};
 use proptest::prelude::*;
 
 use crate::support::*;
@@ -54,7 +54,9 @@ fn agrees(sample: &Sample) {
                 let valid = bits(nothing.iter().map(|null| !null).collect());
                 assert_same_rows(&rows(&exported), &valid, &format_args!("is_not_null, {context}"));
             }
-            if let Some(left) = target.answer(drop_nulls(&ours, &target.stream).wait(), &context) {
+            if let Some(left) =
+                target.answer(drop_nulls(&ours, &DropOptions::default(), &target.stream).wait(), &context)
+            {
                 let left = rows(&target.export(&left));
                 let plain: Vec<Value> =
                     rows(&values).into_iter().filter(|value| !is_nothing(value)).collect();

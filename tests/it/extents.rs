@@ -18,7 +18,8 @@ use arrow_array::*;
 use arrow_schema::{DataType, Field, Schema};
 use bowstring::array::Place;
 use bowstring::compute::{
-    CastOptions, Scalar, TakeOptions, cast, concat, drop_nulls, evaluate, fill_null, filter, take,
+    CastOptions, DropOptions, Scalar, TakeOptions, cast, concat, drop_nulls, evaluate, fill_null, filter,
+    take,
 };
 use bowstring::device::testing::{EmulatedDevice, EmulatorOptions, children};
 use bowstring::exchange::{
@@ -220,7 +221,7 @@ fn ask(context: &str, honest: &ArrayRef, ours: &DeviceArray, first: usize, strea
         check(what, &picked, got, Some(right));
     }
     // The rows of these results are not tested here, but their memory accesses are.
-    check("drop_nulls", &all, drop_nulls(ours, stream).wait().and_then(down), None);
+    check("drop_nulls", &all, drop_nulls(ours, &DropOptions::default(), stream).wait().and_then(down), None);
     let value = Scalar::from_arrow(&honest.slice(0, 1)).unwrap();
     check("fill_null", &all, fill_null(ours, &value, stream).wait().and_then(down), None);
     for test in tests(ours.data_type()) {

@@ -45,7 +45,7 @@ type Run = fn(&Values, &Arguments) -> Result<(), Error>;
 const OPERATIONS: &[(&str, Run)] = &[
     ("`filter`", |on, by| filter(&on.batch, &by.mask, &by.stream).wait().map(drop)),
     ("`filter_where`", |on, by| filter_where(&on.batch, &col("n").gt(0), &by.stream).wait().map(drop)),
-    ("`drop_nulls`", |on, by| drop_nulls(&on.array, &by.stream).wait().map(drop)),
+    ("`drop_nulls`", |on, by| drop_nulls(&on.array, &DropOptions::default(), &by.stream).wait().map(drop)),
     ("`Selection::filter`", |on, by| by.selection.filter(&on.batch).wait().map(drop)),
     ("`take`", |on, by| take(&on.batch, &by.indices, &TakeOptions::default(), &by.stream).wait().map(drop)),
     ("`take` by indices that may be null", |on, by| {

@@ -48,6 +48,7 @@ mod mutants;
 mod nullability;
 mod nullability_inside;
 mod nulls;
+mod nulls_of_batches;
 mod ordering;
 mod polled;
 mod printed;

@@ -14,8 +14,8 @@ use arrow_data::ArrayData;
 use arrow_schema::{DataType, Field, Fields, UnionFields, UnionMode};
 use bowstring::array::{Buffer as Bytes, Parts};
 use bowstring::compute::{
-    CastOptions, Scalar, Selection, TakeOptions, can_cast, cast, concat, drop_nulls, fill_null, filter,
-    is_not_null, is_null, logical_null_count, null_count, take,
+    CastOptions, DropOptions, Scalar, Selection, TakeOptions, can_cast, cast, concat, drop_nulls, fill_null,
+    filter, is_not_null, is_null, logical_null_count, null_count, take,
 };
 use bowstring::exchange::{from_arrow, to_arrow, validate};
 use bowstring::{DeviceArray, Error, Stream};
@@ -232,7 +232,7 @@ fn all_operations(array: &DeviceArray) {
     attempt("logical_null_count".into(), || logical_null_count(array, &stream).wait());
     attempt("is_null".into(), || is_null(array, &stream).wait());
     attempt("is_not_null".into(), || is_not_null(array, &stream).wait());
-    attempt("drop_nulls".into(), || drop_nulls(array, &stream).wait());
+    attempt("drop_nulls".into(), || drop_nulls(array, &DropOptions::default(), &stream).wait());
     let len = array.len();
     // Some of its rows; all rows if a mask can be that long.
     let some = array.slice(0, len.min(3000)).unwrap();
@@ -245,7 +245,9 @@ fn all_operations(array: &DeviceArray) {
             Selection::of_mask(&mask, &stream).wait()?.filter(rows).wait()
         });
         attempt(format!("is_null of the {name}"), || is_null(rows, &stream).wait());
-        attempt(format!("drop_nulls of the {name}"), || drop_nulls(rows, &stream).wait());
+        attempt(format!("drop_nulls of the {name}"), || {
+            drop_nulls(rows, &DropOptions::default(), &stream).wait()
+        });
     }
     let indices = Int64Array::from(vec![Some(0), None, Some(len as i64 - 1), Some(len as i64 / 2), Some(0)]);
     let taken = attempt("take".into(), || take(array, &ours(&indices), &options, &stream).wait());
@@ -354,7 +356,7 @@ fn rows_without_memory_are_filtered_and_taken() {
             None,
         )
     );
-    assert_eq!(drop_nulls(&ours(&nulls(MANY)), &stream).wait().unwrap().len(), 0);
+    assert_eq!(drop_nulls(&ours(&nulls(MANY)), &DropOptions::default(), &stream).wait().unwrap().len(), 0);
 }
 
 /// Ordinary arrays in little memory: a failing allocation becomes an error there too.

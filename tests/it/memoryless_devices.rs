@@ -146,7 +146,11 @@ fn rows_of_no_bytes_are_answered_or_refused() {
             settled("logical_null_count", &half, logical_null_count(&half, &stream).wait());
             settled("is_null", &half, is_null(&half, &stream).wait().and_then(waited));
             settled("is_not_null", &half, is_not_null(&half, &stream).wait().and_then(waited));
-            settled("drop_nulls", &half, drop_nulls(&half, &stream).wait().and_then(waited));
+            settled(
+                "drop_nulls",
+                &half,
+                drop_nulls(&half, &DropOptions::default(), &stream).wait().and_then(waited),
+            );
             let joined = concat(&[&half, &array, &half], &stream).wait().and_then(waited);
             if let Some(joined) = settled("concat", &half, joined) {
                 assert_eq!(joined.len(), 2 * half.len() + len, "{context}");

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow_array::{Array, ArrayRef, BooleanArray};
 use bowstring::Stream;
 use bowstring::array::{Bitmap, Parts};
-use bowstring::compute::{drop_nulls, is_not_null, is_null, logical_null_count, null_count};
+use bowstring::compute::{DropOptions, drop_nulls, is_not_null, is_null, logical_null_count, null_count};
 
 use crate::support::*;
 
@@ -38,7 +38,7 @@ fn check(array: &ArrayRef, offset: usize, len: usize, form: Form) {
             for (ours, theirs) in [
                 (is_null(&values, stream).wait(), &null),
                 (is_not_null(&values, stream).wait(), &valid),
-                (drop_nulls(&values, stream).wait(), &kept),
+                (drop_nulls(&values, &DropOptions::default(), stream).wait(), &kept),
             ] {
                 if let Some(ours) = target.answer(ours, &context) {
                     target.assert_same(&ours, theirs, &context);

@@ -2,6 +2,7 @@
 //! (`../null.rs` passes NULL). Also moves arrays to the emulated device and back through the same functions.
 
 mod doctor;
+mod nulls;
 mod threads;
 mod validate;
 

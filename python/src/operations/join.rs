@@ -1,6 +1,5 @@
 //! Concatenation of arrays and batches.
 
-use arrow_schema::{Field, Schema};
 use bowstring::array::Place;
 use bowstring::{DeviceArray as Inner, DeviceBatch, compute};
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -9,9 +8,8 @@ use pyo3::prelude::*;
 use crate::array::Array;
 use crate::batch::RecordBatch;
 use crate::device::{Stream, stream_for};
-use crate::error::{detached, ours};
+use crate::error::detached;
 use crate::foreign::{Either, either};
-use crate::types::described;
 
 /// Join several arrays or batches into one.
 ///
@@ -52,19 +50,8 @@ pub fn concat<'py>(
         }
         (None, Some(_)) => {
             let on = stream_for(one_place(batches.iter().map(RecordBatch::place))?, stream)?;
-            let schema = common_schema(&batches)?;
-            let whole = detached(py, || {
-                let column = |at: usize| {
-                    let parts: Vec<&Inner> = batches.iter().map(|batch| &batch.0.columns()[at]).collect();
-                    ours(|| compute::concat(&parts, &on).wait())
-                };
-                let columns = (0..schema.fields().len()).map(column).collect::<PyResult<Vec<_>>>()?;
-                let rows = batches.iter().try_fold(0usize, |sum, batch| sum.checked_add(batch.0.len()));
-                let rows = rows.filter(|rows| isize::try_from(*rows).is_ok());
-                let rows =
-                    rows.ok_or_else(|| PyValueError::new_err("values: more rows than can be counted"))?;
-                ours(|| DeviceBatch::try_new(schema.into(), columns, rows))
-            })?;
+            let parts: Vec<&DeviceBatch> = batches.iter().map(|batch| &batch.0).collect();
+            let whole = detached(py, || compute::concat(&parts, &on).wait())?;
             Ok(RecordBatch::new(whole).into_pyobject(py)?.into_any())
         }
     }
@@ -80,24 +67,4 @@ fn one_place(mut places: impl Iterator<Item = Place>) -> PyResult<Place> {
             i + 1
         ))),
     }
-}
-
-/// Returns the schema of batches that have the same columns. A column is nullable if it is in any batch.
-fn common_schema(batches: &[RecordBatch]) -> PyResult<Schema> {
-    let first = batches[0].0.schema();
-    let mut fields: Vec<Field> = first.fields().iter().map(|field| field.as_ref().clone()).collect();
-    for (i, batch) in batches.iter().enumerate() {
-        let theirs = batch.0.schema();
-        let same = |(one, other): (&Field, &std::sync::Arc<Field>)| {
-            one.name() == other.name() && one.data_type() == other.data_type()
-        };
-        if theirs.fields().len() != fields.len() || !fields.iter().zip(theirs.fields()).all(same) {
-            let (own, others) = (described(first), described(theirs));
-            return Err(PyValueError::new_err(format!("values[{i}] has {others}, and values[0] {own}")));
-        }
-        for (field, other) in fields.iter_mut().zip(theirs.fields()) {
-            field.set_nullable(field.is_nullable() || other.is_nullable());
-        }
-    }
-    Ok(Schema::new_with_metadata(fields, first.metadata().clone()))
 }

@@ -1,18 +1,14 @@
 //! Operations on nulls. They treat each column of a batch by itself, except that `drop_null` drops whole
 //! rows.
 
-use std::sync::Arc;
-
-use arrow_schema::{DataType, Field, Schema};
-use bowstring::compute::{self, Query, Scalar};
-use bowstring::expr::{Expr, Options, nth};
-use bowstring::{DeviceArray as Inner, DeviceBatch, Pending, Result, Stream as InnerStream};
+use arrow_schema::{DataType, Schema};
+use bowstring::compute::{self, DropIf, DropOptions, Scalar};
+use bowstring::{DeviceArray as Inner, DeviceBatch, Pending, Stream as InnerStream};
 use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 
-use crate::array::Array;
 use crate::batch::RecordBatch;
 use crate::device::{Stream, stream_for};
 use crate::error::{detached, ours};
@@ -20,8 +16,6 @@ use crate::foreign::{Either, either};
 use crate::items::entries;
 use crate::types::place_in;
 use crate::values::row_of;
-
-type Operation<T> = fn(&Inner, &InnerStream) -> Pending<T>;
 
 /// Return the number of nulls in the validity bitmap; for a batch, a list with one number for each column.
 ///
@@ -32,7 +26,7 @@ pub fn null_count<'py>(
     values: &Bound<'py, PyAny>,
     stream: Option<&Bound<'py, Stream>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    counted(values, stream, compute::null_count, |batch, on| compute::null_count(batch, on).wait())
+    counted(values, stream, compute::null_count, compute::null_count)
 }
 
 /// Return the number of rows whose value is null; for a batch, a list with one number for each column.
@@ -44,17 +38,17 @@ pub fn logical_null_count<'py>(
     values: &Bound<'py, PyAny>,
     stream: Option<&Bound<'py, Stream>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    counted(values, stream, compute::logical_null_count, |batch, on| {
-        each(batch.columns(), on, compute::logical_null_count)
-    })
+    counted(values, stream, compute::logical_null_count, compute::logical_null_count)
 }
 
-/// Applies a count to an array, or to each column of a batch.
-fn counted<'py, N: IntoPyObject<'py> + Send>(
+/// An operation on arrays, or one on batches.
+type Operation<C, T> = fn(&C, &InnerStream) -> Pending<T>;
+
+fn counted<'py>(
     values: &Bound<'py, PyAny>,
     stream: Option<&Bound<'py, Stream>>,
-    of_array: Operation<N>,
-    of_batch: fn(&DeviceBatch, &InnerStream) -> Result<Vec<N>>,
+    of_array: Operation<Inner, usize>,
+    of_batch: Operation<DeviceBatch, Vec<usize>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = values.py();
     match either(values, "values")? {
@@ -64,44 +58,28 @@ fn counted<'py, N: IntoPyObject<'py> + Send>(
         }
         Either::Batch(batch) => {
             let on = stream_for(batch.place(), stream)?;
-            detached(py, || of_batch(&batch.0, &on))?.into_bound_py_any(py)
+            detached(py, || of_batch(&batch.0, &on).wait())?.into_bound_py_any(py)
         }
     }
 }
 
-/// Starts an operation on each column, then waits for all results.
-fn each<'a, T>(
-    columns: impl IntoIterator<Item = &'a Inner>,
-    on: &InnerStream,
-    operation: Operation<T>,
-) -> Result<Vec<T>> {
-    let pending: Vec<Pending<T>> = columns.into_iter().map(|column| operation(column, on)).collect();
-    pending.into_iter().map(Pending::wait).collect()
-}
-
-/// Applies a test to each row of an array, or of each column of a batch.
 fn tested<'py>(
     values: &Bound<'py, PyAny>,
     stream: Option<&Bound<'py, Stream>>,
-    operation: Operation<Inner>,
+    of_array: Operation<Inner, Inner>,
+    of_batch: Operation<DeviceBatch, DeviceBatch>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = values.py();
     match either(values, "values")? {
         Either::Array(values) => {
             let on = stream_for(values.array.place(), stream)?;
-            let result = detached(py, || operation(&values.array, &on).wait())?;
+            let result = detached(py, || of_array(&values.array, &on).wait())?;
             Ok(values.others(result).into_pyobject(py)?.into_any())
         }
         Either::Batch(batch) => {
             let on = stream_for(batch.place(), stream)?;
-            let fields = batch.0.schema().fields().iter();
-            let fields: Vec<Field> =
-                fields.map(|field| Field::new(field.name(), DataType::Boolean, true)).collect();
-            let tested = detached(py, || {
-                let columns = each(batch.0.columns(), &on, operation)?;
-                DeviceBatch::try_new(Arc::new(Schema::new(fields)), columns, batch.0.len())
-            })?;
-            Ok(RecordBatch::new(tested).into_pyobject(py)?.into_any())
+            let result = detached(py, || of_batch(&batch.0, &on).wait())?;
+            Ok(RecordBatch::new(result).into_pyobject(py)?.into_any())
         }
     }
 }
@@ -113,7 +91,7 @@ pub fn is_null<'py>(
     values: &Bound<'py, PyAny>,
     stream: Option<&Bound<'py, Stream>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    tested(values, stream, compute::is_null)
+    tested(values, stream, compute::is_null, compute::is_null)
 }
 
 /// Return a boolean for each row that says whether it is valid; for a batch, a batch of such columns.
@@ -123,21 +101,12 @@ pub fn is_valid<'py>(
     values: &Bound<'py, PyAny>,
     stream: Option<&Bound<'py, Stream>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    tested(values, stream, compute::is_not_null)
+    tested(values, stream, compute::is_not_null, compute::is_not_null)
 }
 
-fn filled(
-    py: Python<'_>,
-    values: &Array,
-    value: &Bound<'_, PyAny>,
-    argument: &str,
-    on: &InnerStream,
-) -> PyResult<Array> {
-    let Some(given) = row_of(value, values.array.data_type(), argument)? else { return Ok(values.clone()) };
-    let filled = detached(py, || {
-        Scalar::try_new(&given).and_then(|row| compute::fill_null(&values.array, &row, on).wait())
-    })?;
-    Ok(values.result(filled))
+/// Reads the value that replaces nulls of a type; `None` keeps the nulls.
+fn scalar(value: &Bound<'_, PyAny>, of: &DataType, argument: &str) -> PyResult<Option<Scalar>> {
+    row_of(value, of, argument)?.map(|row| ours(|| Scalar::try_new(&row))).transpose()
 }
 
 /// Return the values with nulls replaced by `value`.
@@ -155,17 +124,24 @@ pub fn fill_null<'py>(
     let batch = match either(values, "values")? {
         Either::Array(values) => {
             let on = stream_for(values.array.place(), stream)?;
-            return Ok(filled(py, &values, value, "value", &on)?.into_pyobject(py)?.into_any());
+            let filled = match scalar(value, values.array.data_type(), "value")? {
+                Some(scalar) => {
+                    values.result(detached(py, || compute::fill_null(&values.array, &scalar, &on).wait())?)
+                }
+                None => values,
+            };
+            return Ok(filled.into_pyobject(py)?.into_any());
         }
         Either::Batch(batch) => batch,
     };
     let on = stream_for(batch.place(), stream)?;
     let schema = batch.0.schema();
-    let mut columns = batch.0.columns().to_vec();
+    let mut scalars: Vec<Option<Scalar>> = vec![None; schema.fields().len()];
     let mut fill = |at: usize, value: &Bound<'py, PyAny>| -> PyResult<()> {
-        let column = Array::new(columns[at].clone(), schema.field(at));
-        let argument = format!("value for column {:?}", schema.field(at).name());
-        columns[at] = filled(py, &column, value, &argument, &on)?.array;
+        let field = schema.field(at);
+        let scalar = scalar(value, field.data_type(), &format!("value for column {:?}", field.name()))?;
+        // A column that two keys name has no nulls left for the second.
+        scalars[at] = scalars[at].take().or(scalar);
         Ok(())
     };
     match value.cast::<PyDict>() {
@@ -177,38 +153,16 @@ pub fn fill_null<'py>(
         }
         Err(_) => (0..schema.fields().len()).try_for_each(|at| fill(at, value))?,
     }
-    let filled = ours(|| DeviceBatch::try_new(schema.clone(), columns, batch.0.len()))?;
+    let filled = detached(py, || compute::fill_null(&batch.0, &scalars, &on).wait())?;
     Ok(RecordBatch::new(filled).into_pyobject(py)?.into_any())
 }
 
 /// Returns the numbers of the columns that `drop_null` looks at.
-fn subset(schema: &Schema, subset: Option<&Bound<'_, PyAny>>) -> PyResult<Vec<usize>> {
-    match subset {
-        None => Ok((0..schema.fields().len()).collect()),
-        Some(one) if one.is_instance_of::<PyString>() => Ok(vec![place_in(schema, one, "subset")?]),
-        Some(names) => names.try_iter()?.map(|name| place_in(schema, &name?, "subset")).collect(),
+fn subset(schema: &Schema, subset: &Bound<'_, PyAny>) -> PyResult<Vec<usize>> {
+    match subset.is_instance_of::<PyString>() {
+        true => Ok(vec![place_in(schema, subset, "subset")?]),
+        false => subset.try_iter()?.map(|name| place_in(schema, &name?, "subset")).collect(),
     }
-}
-
-/// Keeps the rows where all of these columns are valid, or any of them if not `all`.
-fn rows_left(batch: &DeviceBatch, looked_at: &[usize], all: bool, on: &InnerStream) -> Result<DeviceBatch> {
-    let masks = each(looked_at.iter().map(|at| &batch.columns()[*at]), on, compute::is_not_null)?;
-    let fields: Vec<Field> = (0..masks.len()).map(|_| Field::new("", DataType::Boolean, false)).collect();
-    // Combines the tests in pairs: a chain of hundreds would be deeper than an expression may be.
-    let mut tests: Vec<Expr> = (0..masks.len()).map(nth).collect();
-    while tests.len() > 1 {
-        let pairs = tests.chunks(2).map(|pair| match pair {
-            [one, other] if all => one.clone() & other.clone(),
-            [one, other] => one.clone() | other.clone(),
-            one => one[0].clone(),
-        });
-        tests = pairs.collect();
-    }
-    let Some(left) = tests.pop() else { return Ok(batch.clone()) };
-    let schema = Arc::new(Schema::new(fields));
-    let masks = DeviceBatch::try_new(schema.clone(), masks, batch.len())?;
-    let mask = Query::new().select([left]).bind(&schema, &Options::new())?.run(&masks, on).wait()?;
-    compute::filter(batch, &mask.columns()[0], on).wait()
 }
 
 /// Return the rows that are not null.
@@ -225,9 +179,9 @@ pub fn drop_null<'py>(
     stream: Option<&Bound<'py, Stream>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = values.py();
-    let all = match how {
-        "any" => true,
-        "all" => false,
+    let drop_if = match how {
+        "any" => DropIf::AnyNull,
+        "all" => DropIf::AllNull,
         other => return Err(PyValueError::new_err(format!("how is \"any\" or \"all\", not {other:?}"))),
     };
     match either(values, "values")? {
@@ -236,13 +190,15 @@ pub fn drop_null<'py>(
         }
         Either::Array(values) => {
             let on = stream_for(values.array.place(), stream)?;
-            let left = detached(py, || compute::drop_nulls(&values.array, &on).wait())?;
+            let left =
+                detached(py, || compute::drop_nulls(&values.array, &DropOptions::default(), &on).wait())?;
             Ok(values.result(left).into_pyobject(py)?.into_any())
         }
         Either::Batch(batch) => {
             let on = stream_for(batch.place(), stream)?;
-            let looked_at = self::subset(batch.0.schema(), subset)?;
-            let left = detached(py, || rows_left(&batch.0, &looked_at, all, &on))?;
+            let columns = subset.map(|subset| self::subset(batch.0.schema(), subset)).transpose()?;
+            let options = DropOptions { drop_if, columns };
+            let left = detached(py, || compute::drop_nulls(&batch.0, &options, &on).wait())?;
             Ok(RecordBatch::new(left).into_pyobject(py)?.into_any())
         }
     }

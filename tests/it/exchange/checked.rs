@@ -15,7 +15,8 @@ use arrow_array::*;
 use arrow_buffer::{NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_schema::{DataType, Field, UnionFields};
 use bowstring::compute::{
-    CastOptions, Selection, TakeOptions, cast, concat, drop_nulls, filter, logical_null_count, take,
+    CastOptions, DropOptions, Selection, TakeOptions, cast, concat, drop_nulls, filter, logical_null_count,
+    take,
 };
 use bowstring::exchange::{from_arrow, to_arrow, validate, validate_on};
 use bowstring::{DeviceArray, Error, Result};
@@ -263,7 +264,7 @@ fn outcomes(values: &DeviceArray, to: Option<&DataType>, target: &Target) -> [Ve
     [
         filtered.map(judge).collect(),
         vec![judge(taken)],
-        vec![judge(drop_nulls(values, stream).wait())],
+        vec![judge(drop_nulls(values, &DropOptions::default(), stream).wait())],
         vec![judge(concat(&[values, values], stream).wait())],
         casted.into_iter().flatten().map(judge).collect(),
         vec![counted],

@@ -147,7 +147,7 @@ fn exercise(array: &DeviceArray, stream: &Stream) {
             let _ = down(cast(array, &to, &CastOptions::default(), stream).wait());
         }
         let _ = down(is_null(array, stream).wait());
-        let _ = down(drop_nulls(array, stream).wait());
+        let _ = down(drop_nulls(array, &DropOptions::default(), stream).wait());
     }
     let _ = null_count(array, stream).wait();
     let _ = logical_null_count(array, stream).wait();

@@ -6,7 +6,7 @@ use arrow_array::{Array as _, ArrayRef, BooleanArray, StringArray, UInt8Array};
 use arrow_schema::{DataType, Field};
 use bowstring::array::{Buffer, DeviceArray, Parts, Place};
 use bowstring::compute::{
-    CastOptions, Selection, TakeOptions, cast, drop_nulls, filter, is_not_null, is_null, take,
+    CastOptions, DropOptions, Selection, TakeOptions, cast, drop_nulls, filter, is_not_null, is_null, take,
 };
 use bowstring::exchange::{export_array, from_arrow, to_arrow, validate};
 use bowstring::ffi::DeviceType;
@@ -143,7 +143,7 @@ fn unknown_extents_are_looked_at_on_the_host() {
         right(is_null(array, &stream).wait(), 3);
         right(is_not_null(array, &stream).wait(), 3);
         right(
-            drop_nulls(&array.slice(0, 2).unwrap(), &stream).wait(),
+            drop_nulls(&array.slice(0, 2).unwrap(), &DropOptions::default(), &stream).wait(),
             if array.children().is_empty() { 1 } else { 2 },
         );
         validate(array).unwrap();

@@ -7,7 +7,7 @@ use arrow_array::{ArrayRef, BinaryArray, BooleanArray, ListArray, UInt8Array};
 use arrow_buffer::OffsetBuffer;
 use arrow_schema::{DataType, Field};
 use bowstring::array::DeviceArray;
-use bowstring::compute::{CastOptions, TakeOptions, cast, drop_nulls, filter, take};
+use bowstring::compute::{CastOptions, DropOptions, TakeOptions, cast, drop_nulls, filter, take};
 use bowstring::exchange::{from_arrow, to_arrow, validate};
 use bowstring::{Error, Stream};
 
@@ -56,7 +56,7 @@ fn bytes_under_another_type_are_looked_at_again() {
         refused(&filter(&array, &mask([true, true, false, true]), &stream).wait().unwrap());
         refused(&take(&array, &rows(&[3, 1, 0]), &TakeOptions::default(), &stream).wait().unwrap());
         refused(&cast(&array, array.data_type(), &CastOptions::default(), &stream).wait().unwrap());
-        refused(&drop_nulls(&array, &stream).wait().unwrap());
+        refused(&drop_nulls(&array, &DropOptions::default(), &stream).wait().unwrap());
         let good = filter(&array, &mask([true, false, true, true]), &stream).wait().unwrap();
         assert_eq!(to_arrow(&good).unwrap().len(), 3);
         // `good` was found valid, but the array that it was made from was not.

@@ -187,7 +187,7 @@ fn ask(context: &str, lie: &Lie, ours: &DeviceArray, first: usize, streams: [&St
         }
     }
     // The results of these are not tested here, but their memory accesses are.
-    let results = [drop_nulls(ours, stream).wait(), is_null(ours, stream).wait()];
+    let results = [drop_nulls(ours, &DropOptions::default(), stream).wait(), is_null(ours, stream).wait()];
     for result in results {
         let _ = result.and_then(|array| down(&array)).map_err(|error| fair("nulls", error));
     }

@@ -8,8 +8,8 @@ use arrow_array::{Array as _, ArrayRef, BooleanArray, Int8Array, Int32Array, UIn
 use arrow_schema::{DataType, Field, Schema};
 use bowstring::array::Place;
 use bowstring::compute::{
-    CastOptions, OutOfBounds, Selection, TakeOptions, aggregate, cast, drop_nulls, evaluate, filter,
-    filter_where, is_not_null, is_null, logical_null_count, null_count, take,
+    CastOptions, DropOptions, OutOfBounds, Selection, TakeOptions, aggregate, cast, drop_nulls, evaluate,
+    filter, filter_where, is_not_null, is_null, logical_null_count, null_count, take,
 };
 use bowstring::exchange::{
     export_array, export_dlpack, export_host_array, from_arrow, import_dlpack, to_arrow, validate_on,
@@ -142,7 +142,7 @@ impl Operation {
             Operation::LogicalNullCount => return logical_null_count(array, stream).wait().map(Given::Count),
             Operation::IsNull => is_null(array, stream).wait()?,
             Operation::IsNotNull => is_not_null(array, stream).wait()?,
-            Operation::DropNulls => drop_nulls(array, stream).wait()?,
+            Operation::DropNulls => drop_nulls(array, &DropOptions::default(), stream).wait()?,
             Operation::Child(i) if *i < array.children().len() => array.child_rows(*i)?,
             Operation::Child(_) => return Ok(Given::Nothing),
             Operation::Export if stream.device().place() == Place::CPU => {

@@ -145,7 +145,7 @@ pub const OPERATIONS: &[Operation] = &[
     Operation {
         name: "drop_nulls",
         argument: nothing,
-        call: |values, _, stream| array_of(drop_nulls(values, stream)),
+        call: |values, _, stream| array_of(drop_nulls(values, &DropOptions::default(), stream)),
         definition: |values, _| Some(values.iter().filter(|value| !is_nothing(value)).cloned().collect()),
         arrow: |values, _| {
             arrow_select::filter::filter(values, &nothing_in(values, false)).map(Answer::Array)

@@ -7,8 +7,8 @@ use arrow_array::*;
 use arrow_buffer::{OffsetBuffer, ScalarBuffer};
 use arrow_schema::{DataType, Field, Schema, UnionFields};
 use bowstring::compute::{
-    CastOptions, Coalescer, Query, Scalar, Selection, TakeOptions, aggregate, can_cast, cast, concat,
-    drop_nulls, evaluate, fill_null, filter, filter_where, is_not_null, is_null, logical_null_count,
+    CastOptions, Coalescer, DropOptions, Query, Scalar, Selection, TakeOptions, aggregate, can_cast, cast,
+    concat, drop_nulls, evaluate, fill_null, filter, filter_where, is_not_null, is_null, logical_null_count,
     null_count, take,
 };
 use bowstring::exchange::{from_arrow, to_arrow, validate};
@@ -88,7 +88,10 @@ pub fn all(rows: usize) -> Vec<Work> {
         let options = TakeOptions::default();
         add(of("take"), Box::new(move || take(&values, &indices, &options, &on).wait().map(drop)));
         let (values, _, _, on) = own();
-        add(of("drop_nulls"), Box::new(move || drop_nulls(&values, &on).wait().map(drop)));
+        add(
+            of("drop_nulls"),
+            Box::new(move || drop_nulls(&values, &DropOptions::default(), &on).wait().map(drop)),
+        );
         let (values, _, _, on) = own();
         add(of("is_null"), Box::new(move || is_null(&values, &on).wait().map(drop)));
         let (values, _, _, on) = own();
