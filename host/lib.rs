@@ -15,7 +15,8 @@
 //! | [`compute::filter`] | `arrow_select::filter::filter` | `cudf::apply_boolean_mask` |
 //! | [`compute::take`] | `arrow_select::take::take` | `cudf::gather` |
 //! | [`compute::cast`] | `arrow_cast::cast` | `cudf::cast` |
-//! | [`exchange::import_array`], [`exchange::export_array`] | `arrow_array::ffi::{from_ffi, to_ffi}` | `cudf::from_arrow_device`, `cudf::to_arrow_device` |
+//! | [`exchange::import_array`] | `arrow_array::ffi::from_ffi` | `cudf::from_arrow_device` |
+//! | [`exchange::export_array`] | `arrow_array::ffi::to_ffi` | `cudf::to_arrow_device` |
 //! | [`array::Batches`] | `RecordBatchReader` | |
 //!
 //! On the CPU:

@@ -4,8 +4,8 @@
 #   ptx/build.sh [OUT]          OUT defaults to ptx/images; the same compiler gives the same images anywhere
 # Contains no family's name: each kernel declares its own compiler options, and images.py reads them.
 # Needs Python and either of:
-#   Debian's rustc-web 1.96, as CI uses:   apt-get install rustc-web cargo-web rust-web-src rust-web-llvm lld-22
-#   a rustup nightly, as users have:       rustup toolchain install nightly -c rust-src -c llvm-tools
+#   Debian's rustc-web 1.96, as in CI:  apt-get install rustc-web cargo-web rust-web-src rust-web-llvm lld-22
+#   a rustup nightly, as users have:    rustup toolchain install nightly -c rust-src -c llvm-tools
 # If both are present, DEVICE_RUSTC and DEVICE_CARGO choose. Intermediate files go to TARGET_ROOT
 # (target/device), uncompressed images, FAMILY.ARCH.ptx or .hsaco, to images in it.
 # FAMILIES restricts the build to these families; STALE=1 restricts it to those whose sources have changed.

@@ -1,7 +1,7 @@
 #!/bin/bash
 # Refuses images that contain what a kernel must not, and keeps the table of each entry's costs. Needs no GPU.
-#   ptx/check.sh [--write] [ARCHIVES]   compares with (or writes) STATIC.md in this directory (static.py makes it); the
-#                                       folder of archives defaults to images/
+#   ptx/check.sh [--write] [ARCHIVES]   compares with (or writes) STATIC.md in this directory (static.py makes
+#                                       it); the folder of archives defaults to images/
 # Refused: calls, panics, local memory, spills (on AMD also spills of scalars to lanes of vectors),
 # scratch, LDS, undefined symbols, generic loads and stores; more than one ballot in selftest_bait (a sign
 # of jump threading); on AMD, any value but the wave's index made scalar in copy_views, whose lanes have

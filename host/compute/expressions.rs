@@ -58,7 +58,8 @@ pub fn evaluate(batch: &DeviceBatch, exprs: &[Expr], stream: &Stream) -> Pending
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let values: ArrayRef = Arc::new(Int64Array::from(vec![1, 2, 3]));
 /// let rows = DeviceBatch::try_from(&RecordBatch::try_from_iter([("n", values)])?)?;
-/// let of_large = aggregate(&rows, &[sum(col("n")), count_all()], Some(&col("n").gt(1)), &Stream::cpu()).wait()?;
+/// let (sums, large) = ([sum(col("n")), count_all()], col("n").gt(1));
+/// let of_large = aggregate(&rows, &sums, Some(&large), &Stream::cpu()).wait()?;
 /// let of_large = RecordBatch::try_from(&of_large)?;
 /// assert_eq!(of_large.column(0).as_ref(), &Int64Array::from(vec![5]));
 /// # Ok(())

@@ -17,9 +17,9 @@
 //! | [`cast`] | if lengths, text, runs or dictionaries depend on the data | columns whose bits change |
 //! | [`null_count`], [`logical_null_count`] | once per batch, if a count is not known | nothing |
 //! | [`is_null`], [`is_not_null`] | never | bits; `is_not_null` shares them if possible |
-//! | [`fill_null`] | never for fixed widths, otherwise like [`concat()`] and [`take`] | the values, if they may have nulls |
+//! | [`fill_null`] | like [`concat()`] and [`take`], never for fixed widths | values that may have nulls |
 //! | [`concat()`] | if lengths or runs depend on the data | all parts, if there are several |
-//! | [`Coalescer`] | like [`filter`], [`take`] and, on a GPU, [`concat()`] | the rows, once on the CPU, twice on a GPU |
+//! | [`Coalescer`] | like [`filter`], [`take`], on a GPU [`concat()`] | the rows; on a GPU twice |
 //! | [`drop_nulls`] | like [`filter`], if there may be nulls | the rows that are not null |
 //! | [`filter_where`] | like [`filter`] | the rows for which an [expression](crate::expr) is true |
 //! | [`evaluate`] | never, unless a cast or a test of text does | the results of the expressions |

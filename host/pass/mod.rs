@@ -3,26 +3,26 @@
 //!
 //! ```text
 //! let mut pass = Pass::begin("double", stream)?;
-//! pass.input(&values)?;                                  // right device? waits on the stream, keeps it alive
-//! let mut requests = Requests::default();                // what it needs, noted while it is planned, ...
+//! pass.input(&values)?;                          // right device? waits on the stream, keeps it alive
+//! let mut requests = Requests::default();        // what it needs, noted while it is planned, ...
 //! let (out, total) = (requests.output(values.len() * 4), requests.sum());
 //! let first_bad = requests.first_row();
-//! let granted = requests.grant(&mut pass, 0)?;           // ... and there all at once
+//! let granted = requests.grant(&mut pass, 0)?;   // ... and there all at once
 //! let entry = find(DOUBLE, &[4]).ok_or_else(|| pass.unsupported(values.data_type()))?;
-//! pass.launch(entry, &Double {                           // as many waves as the kernel says for these arguments
-//!     values: input(&values.buffers()[0]),               // an `In` with the buffer's extent
-//!     out: granted[out].out(),                           // only a pass's own memory can be written
+//! pass.launch(entry, &Double {                   // as many waves as the kernel says for these arguments
+//!     values: input(&values.buffers()[0]),       // an `In` with the buffer's extent
+//!     out: granted[out].out(),                   // only a pass's own memory can be written
 //!     total: granted.counter(total),
 //!     first_bad: granted.counter(first_bad),
 //!     len: values.len() as u64,
 //! })?;
-//! // Either: one look at the numbers, in the async block of a `Pending::begin(stream, async move { ... })` ...
+//! // Either: one look at the numbers, in the async block of a `Pending::begin(stream, ...)` ...
 //! let total = total.of(&pass.read(&[granted.counters()]).await?);
 //! // ... or only when somebody waits for the result: `pass.report(granted.counters(), |words| ...)`.
 //! let mut parts = pass.parts(values.data_type().clone(), values.len());   // place and event filled in
 //! parts.buffers = vec![granted[out].buffer()];
 //! let result = DeviceArray::try_new(parts)?;
-//! pass.finish()?;                                        // records the event; scratch goes back to the pool
+//! pass.finish()?;                                // records the event; scratch goes back to the pool
 //! ```
 //!
 //! A pass that is dropped early, for example by an error, is ended in the same way, so the work that it has

@@ -63,7 +63,7 @@ const BY_ENTRY: &str = "
 const BATCHES: &str = "
 ## Batches
 
-What filtering a batch by a uniform mask of 50 % asks of the driver once it has run before. However many the rows, it is this.
+The calls of the driver by which a batch is filtered by a uniform mask of 50 %, from the second run on, however many the rows.
 
 | batch | launches | host waits | calls | of these |
 | --- | --: | --: | --: | --- |

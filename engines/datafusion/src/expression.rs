@@ -5,8 +5,8 @@
 //! | --- | --- |
 //! | `-0.0` equals `0.0` in SQL; bits tell NaNs apart | our total order, zeros as one (`comparison.rs`) |
 //! | integers wrap | an option of ours |
-//! | a NaN that arithmetic makes has the processor's sign in DataFusion, and one sign in ours | never compared, ordered or returned |
-//! | `and`, `or` and `case` may skip rows on their right, but ours compute all | the right side must not be able to fail |
+//! | the sign of a NaN is the processor's, in ours always the same | never compared, ordered or returned |
+//! | `and`, `or` and `case` may skip rows on their right, ours compute all | the right side must never fail |
 //! | the type of a result | must be equal, found by binding, else the expression is left alone |
 
 use bowstring::compute::Query;
