@@ -200,7 +200,7 @@ impl Launch<'_> {
         let mut order = Drawn::new(self.seed, all);
         let mut waiting: Vec<u64> = (0..all).rev().collect();
         if self.any_order {
-            (1..waiting.len()).rev().for_each(|i| waiting.swap(i, order.below(i + 1)));
+            order.shuffle(&mut waiting);
         }
         // A scalar load may read beyond its value, so the block fills whole cache lines, with random bytes at
         // the end.

@@ -9,10 +9,11 @@
 //!
 //! For simplicity it refuses some valid programs: a collective whose mask names a lane that has ended, or
 //! whose lanes name different masks; and a label that occurs in two blocks. A lane that reads, without an
-//! atomic, what its own atomic wrote counts as a race.
+//! atomic, what its own atomic wrote counts as a race. Atomics are relaxed, at the scope of the GPU (`red`,
+//! `atom`, `ld.relaxed.gpu`).
 //!
 //! With [`Launch::races`] set, a byte written by one lane and touched by another in the same launch is an
-//! error unless both used atomic updates: nothing orders the lanes of these kernels but the end of the
+//! error unless both accesses were atomic: nothing orders the lanes of these kernels but the end of the
 //! launch.
 
 mod alu;

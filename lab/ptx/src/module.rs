@@ -149,6 +149,7 @@ pub(crate) enum Op {
         at: Place,
         bytes: usize,
         signed: bool,
+        atomic: bool,
     },
     Store {
         from: Vec<Operand>,

@@ -1,4 +1,5 @@
-//! Runs a launch: one warp after another, each with 32 lanes that have their own program counters.
+//! Runs a launch: one warp after another, in a random order if asked, each with 32 lanes that have their own
+//! program counters.
 
 mod collective;
 
@@ -26,8 +27,8 @@ pub struct Launch<'a> {
     pub blocks: u32,
     /// The number of threads in a block, a multiple of 32.
     pub block_size: u32,
-    /// Runs lanes in a random order with this seed; `None` runs those first that others wait for, as hardware
-    /// does.
+    /// Runs warps, and lanes in a warp, in a random order with this seed; `None` runs warps by number, and
+    /// those lanes first that others wait for, as hardware does.
     pub seed: Option<u64>,
     /// Whether unordered accesses to one byte are errors.
     pub races: bool,
@@ -86,28 +87,32 @@ impl Launch<'_> {
         }
         let mut touched = self.races.then(Touched::default);
         let mut total = Ran::default();
-        for block in 0..self.blocks {
-            for first_thread in (0..self.block_size).step_by(LANES) {
-                let warp = u64::from(block) << 32 | u64::from(first_thread);
-                let mut warp = Warp {
-                    module: self.module,
-                    entry,
-                    params: self.params,
-                    memory,
-                    touched: touched.as_mut(),
-                    registers: vec![[0; LANES]; entry.registers],
-                    carry: [false; LANES],
-                    counter: [0; LANES],
-                    done: 0,
-                    random: self.seed.map(|seed| Drawn::new(seed, warp)),
-                    block: [block, self.block_size, self.blocks],
-                    first_thread,
-                    ran: Ran::default(),
-                };
-                warp.run()?;
-                total.lanes += warp.ran.lanes;
-                total.warps += warp.ran.warps;
-            }
+        let of_block =
+            |block| (0..self.block_size).step_by(LANES).map(move |first_thread| (block, first_thread));
+        let mut warps: Vec<(u32, u32)> = (0..self.blocks).flat_map(of_block).collect();
+        if let Some(seed) = self.seed {
+            Drawn::new(seed, warps.len() as u64).shuffle(&mut warps);
+        }
+        for (block, first_thread) in warps {
+            let warp = u64::from(block) << 32 | u64::from(first_thread);
+            let mut warp = Warp {
+                module: self.module,
+                entry,
+                params: self.params,
+                memory,
+                touched: touched.as_mut(),
+                registers: vec![[0; LANES]; entry.registers],
+                carry: [false; LANES],
+                counter: [0; LANES],
+                done: 0,
+                random: self.seed.map(|seed| Drawn::new(seed, warp)),
+                block: [block, self.block_size, self.blocks],
+                first_thread,
+                ran: Ran::default(),
+            };
+            warp.run()?;
+            total.lanes += warp.ran.lanes;
+            total.warps += warp.ran.warps;
         }
         Ok(total)
     }
@@ -282,10 +287,11 @@ impl<M: Memory> Warp<'_, M> {
                 let from = self.params.get(*offset..offset + bytes).ok_or("past the parameters")?;
                 self.registers[*to as usize][lane] = extended(from, *with_sign);
             }
-            Op::Load { to, at, bytes, signed: with_sign } => {
+            Op::Load { to, at, bytes, signed: with_sign, atomic } => {
                 let mut buffer = [0; 32];
                 let buffer = &mut buffer[..to.len() * bytes];
-                self.read(self.address(at, lane, buffer.len())?, buffer, lane)?;
+                let touch = if *atomic { Touch::Atomic } else { Touch::Read(self.thread(lane)) };
+                self.read(self.address(at, lane, buffer.len())?, buffer, touch)?;
                 for (to, from) in to.iter().zip(buffer.chunks(*bytes)) {
                     if let Some(to) = to {
                         self.registers[*to as usize][lane] = extended(from, *with_sign);
@@ -304,7 +310,7 @@ impl<M: Memory> Warp<'_, M> {
             }
             Op::Atomic { function, to, at, from, bytes } => {
                 let address = self.address(at, lane, *bytes)?;
-                self.touch(address, *bytes, Touch::Updated)?;
+                self.touch(address, *bytes, Touch::Atomic)?;
                 let mut word = [0; 8];
                 self.memory.read(address, &mut word[..*bytes])?;
                 let old = u64::from_le_bytes(word);
@@ -336,7 +342,7 @@ impl<M: Memory> Warp<'_, M> {
         }
     }
 
-    fn read(&mut self, address: u64, into: &mut [u8], lane: usize) -> Result<(), String> {
+    fn read(&mut self, address: u64, into: &mut [u8], touch: Touch) -> Result<(), String> {
         if let Some(start) = address.checked_sub(CONSTANTS)
             && start < self.module.constants.len() as u64
         {
@@ -344,7 +350,7 @@ impl<M: Memory> Warp<'_, M> {
             into.copy_from_slice(from.ok_or("past the image's constants")?);
             return Ok(());
         }
-        self.touch(address, into.len(), Touch::Read(self.thread(lane)))?;
+        self.touch(address, into.len(), touch)?;
         self.memory.read(address, into)
     }
 

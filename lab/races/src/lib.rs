@@ -2,7 +2,8 @@
 //! record of each thread's accesses in a launch, and random orders from a seed.
 //!
 //! Only the end of a launch orders the lanes of these kernels. So a byte that one lane wrote and another
-//! touches in the same launch is an error, unless both updated it atomically.
+//! touches in the same launch is an error, unless both accesses were atomic. For simplicity an atomic load
+//! beside a plain one is an error too: what is looked at atomically is about to be updated.
 
 use std::collections::HashMap;
 
@@ -27,8 +28,8 @@ pub enum Touch {
     ReadByMany,
     /// One thread has written, and perhaps read, the byte.
     Written(u64),
-    /// Any threads have updated the byte atomically.
-    Updated,
+    /// Any threads have updated or loaded the byte atomically.
+    Atomic,
 }
 
 const PAGE: u64 = 256;
@@ -73,7 +74,7 @@ fn both(then: Touch, now: Touch) -> Option<Touch> {
         (ReadByMany, Read(_) | ReadByMany) | (Read(_), ReadByMany) => Some(ReadByMany),
         (Read(a) | Written(a), Written(b)) if a == b => Some(now),
         (Written(a), Read(b)) if a == b => Some(then),
-        (Updated, Updated) => Some(now),
+        (Atomic, Atomic) => Some(now),
         _ => None,
     }
 }
@@ -83,7 +84,7 @@ fn say(touch: Touch) -> String {
         Touch::Read(thread) => format!("read by thread {} of block {}", thread as u32, thread >> 32),
         Touch::ReadByMany => "read by several threads".into(),
         Touch::Written(thread) => format!("written by thread {} of block {}", thread as u32, thread >> 32),
-        Touch::Updated => "updated atomically".into(),
+        Touch::Atomic => "accessed atomically".into(),
     }
 }
 
@@ -92,9 +93,11 @@ fn say(touch: Touch) -> String {
 pub struct Drawn(u64);
 
 impl Drawn {
-    /// Creates a sequence; each pair of numbers gives a different one.
+    /// Creates a sequence; each pair of numbers gives a different one, also pairs that are close together.
     pub fn new(seed: u64, of: u64) -> Drawn {
-        Drawn((seed ^ of.wrapping_mul(0x9e37_79b9_7f4a_7c15)) | 1)
+        let mixed = (seed ^ of.wrapping_mul(0x9e37_79b9_7f4a_7c15)).wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        Drawn((mixed ^ mixed >> 27) | 1)
     }
 
     /// Draws the next number of the sequence.
@@ -108,6 +111,11 @@ impl Drawn {
     /// Draws a number below `bound`, which must not be 0.
     pub fn below(&mut self, bound: usize) -> usize {
         self.draw() as usize % bound
+    }
+
+    /// Puts items in a random order.
+    pub fn shuffle<T>(&mut self, items: &mut [T]) {
+        (1..items.len()).rev().for_each(|i| items.swap(i, self.below(i + 1)));
     }
 }
 
@@ -125,12 +133,22 @@ mod tests {
         touched.touch(255, 4, Touch::Written(1)).unwrap();
         let race = touched.touch(256, 1, Touch::Read(2)).unwrap_err();
         assert_eq!(race, "a race at 0x100: written by thread 1 of block 0, then read by thread 2 of block 0");
-        touched.touch(512, 8, Touch::Updated).unwrap();
-        touched.touch(512, 8, Touch::Updated).unwrap();
+        touched.touch(512, 8, Touch::Atomic).unwrap();
+        touched.touch(512, 8, Touch::Atomic).unwrap();
         assert!(touched.touch(519, 1, Touch::Read(1)).is_err());
         touched.touch(520, 1, Touch::Read(1)).unwrap();
         touched.touch(520, 1, Touch::Read(2)).unwrap();
         touched.touch(520, 1, Touch::ReadByMany).unwrap();
         assert!(touched.touch(520, 1, Touch::Written(1)).is_err());
+    }
+    #[test]
+    fn numbers_close_together_give_different_sequences() {
+        let pairs = (0..64).flat_map(|seed| (0..64).map(move |of| (seed, of)));
+        let firsts: std::collections::HashSet<u64> =
+            pairs.map(|(seed, of)| Drawn::new(seed, of).draw()).collect();
+        assert_eq!(firsts.len(), 64 * 64);
+        let choices = |seed| (0..8).map(|of| Drawn::new(seed, of).below(8)).collect::<Vec<_>>();
+        let different: std::collections::HashSet<_> = (0..64).map(choices).collect();
+        assert_eq!(different.len(), 64);
     }
 }

@@ -150,7 +150,7 @@ impl Wave<'_> {
         let buffer = &mut buffer[..bytes];
         match made.row.action {
             Action::Load { signed, into, .. } => {
-                let touch = if made.first_look { Touch::Updated } else { Touch::Read(thread) };
+                let touch = if made.first_look { Touch::Atomic } else { Touch::Read(thread) };
                 reach.read(address, buffer, touch)?;
                 if bytes < 4 {
                     let unused = 32 - 8 * bytes as u32;
@@ -181,7 +181,7 @@ impl Wave<'_> {
                 reach.memory.write(address, buffer)?;
             }
             Action::Atomic { run, operands, .. } => {
-                reach.touch(address, bytes, Touch::Updated)?;
+                reach.touch(address, bytes, Touch::Atomic)?;
                 reach.memory.read(address, buffer)?;
                 let old = long(buffer);
                 let value = |i: usize| {

@@ -26,6 +26,7 @@ impl<'a> Parser<'a> {
         let ty = words.iter().rev().find_map(|word| Type::parse(word));
         // The modifiers allowed for this access: any other, of order or of scope, would change its meaning.
         let known: &[&str] = match words[0] {
+            "ld" if has("relaxed") => &["relaxed", "gpu", "global"],
             "ld" => &["param", "global", "nc", "L1::no_allocate", "v2", "v4"],
             "st" => &["global", "v2", "v4"],
             "atom" | "red" => {
@@ -58,6 +59,9 @@ impl<'a> Parser<'a> {
                 self.expect("]")?;
                 Op::Param { to, offset, bytes: ty.bits() as usize / 8, signed: matches!(ty, Type::Signed(_)) }
             }
+            ("ld", _) if has("relaxed") != has("gpu") => {
+                return self.fail(format!("{mnemonic} is not in the subset"));
+            }
             ("ld", Some(ty)) if has("global") => {
                 let to = self.destinations(scope)?;
                 self.expect(",")?;
@@ -65,7 +69,8 @@ impl<'a> Parser<'a> {
                 if to.len() != vector {
                     return self.fail(format!("{mnemonic} of {} values", to.len()));
                 }
-                Op::Load { to, at, bytes: ty.bits() as usize / 8, signed: matches!(ty, Type::Signed(_)) }
+                let (bytes, signed) = (ty.bits() as usize / 8, matches!(ty, Type::Signed(_)));
+                Op::Load { to, at, bytes, signed, atomic: has("relaxed") }
             }
             ("st", Some(ty)) if has("global") => {
                 let at = self.place(scope)?;

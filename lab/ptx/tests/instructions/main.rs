@@ -1,6 +1,7 @@
 //! Tests each instruction of the subset on critical values, and the programs that the interpreter must
 //! refuse.
 
+mod atomics;
 mod run;
 
 use std::collections::BTreeMap;
@@ -202,19 +203,6 @@ fn lanes_part_and_meet_again() {
 }
 
 #[test]
-fn atomics_add_up() {
-    let words = run(
-        "red.relaxed.gpu.global.add.u64 [%base], 2; atom.global.add.u32 %r1, [%base+8], %lane;
-        red.relaxed.gpu.global.min.u32 [%base+16], %lane; mov.u32 %r2, 1; shl.b32 %r2, %r2, %lane;
-        red.global.or.b32 [%base+24], %r2;",
-        &[0, 0, 7, 0],
-        Some(3),
-    )
-    .unwrap();
-    assert_eq!(words, [64, 496, 0, 0xffff_ffff]);
-}
-
-#[test]
 fn constants_and_tables() {
     let text = kernel(
         "$table: .branchtargets $a, $b, $a, $b;
@@ -253,6 +241,15 @@ fn what_must_not_happen_is_an_error() {
         ("race of writes", ("st.global.b32 [%base], %lane;", "race")),
         ("race of a read", ("ld.global.b64 %rd1, [%base]; st.global.b64 [%me], %rd1;", "race")),
         ("race with an update", ("st.global.b64 [%me], 0; red.global.add.u64 [%base], 1;", "race")),
+        (
+            "race of a plain look with an exchange",
+            ("ld.global.b64 %rd1, [%base]; atom.relaxed.gpu.global.cas.b64 %rd2, [%base], 0, 1;", "race"),
+        ),
+        (
+            "race of an atomic look with a store",
+            ("ld.relaxed.gpu.global.b64 %rd1, [%base]; st.global.b64 [%me], %rd1;", "race"),
+        ),
+        ("misaligned exchange", ("atom.relaxed.gpu.global.cas.b64 %rd2, [%base+4], 0, 1;", "misaligned")),
         ("endless", ("$loop: bra $loop;", "does not end")),
         ("trap", ("trap;", "trap")),
         ("some lanes never come", ("setp.gt.u32 %p1, %lane, 3; @%p1 ret; bar.warp.sync -1;", "have ended")),
@@ -300,6 +297,12 @@ fn what_is_not_in_the_subset_does_not_parse() {
         "abs.ftz.f32 %r1, %r2;",
         "ld.acquire.gpu.global.b32 %r1, [%rd1];",
         "ld.volatile.global.b32 %r1, [%rd1];",
+        "ld.relaxed.sys.global.b32 %r1, [%rd1];",
+        "ld.relaxed.global.b32 %r1, [%rd1];",
+        "ld.relaxed.gpu.b32 %r1, [%rd1];",
+        "ld.relaxed.gpu.global.v2.b32 {%r1, %r2}, [%rd1];",
+        "atom.relaxed.sys.global.cas.b32 %r1, [%rd1], 0, 1;",
+        "atom.acquire.gpu.global.cas.b32 %r1, [%rd1], 0, 1;",
         "st.release.gpu.global.b32 [%rd1], %r1;",
         "red.release.gpu.global.add.u32 [%rd1], 1;",
         "$twice: { $twice: bra $twice; }",
