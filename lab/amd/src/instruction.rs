@@ -1,7 +1,7 @@
 //! A decoded instruction: decoders create it, waves run it, and `text` prints it.
 
 use crate::Target;
-use crate::table::{Action, Format, Kind, Output, Row, find};
+use crate::table::{Action, Format, Generation, Kind, Output, Row, find};
 
 /// Scalar registers that have names.
 pub(crate) const VCC: u8 = 106;
@@ -82,7 +82,7 @@ pub struct Instruction {
     pub(crate) returns: bool,
     /// Whether a load is the first read of an update: see `Program`.
     pub(crate) first_look: bool,
-    /// Cache bits as encoded; they change nothing here.
+    /// Cache bits as encoded. They change nothing here but whether a load is atomic.
     pub(crate) cache: u8,
     /// The second instruction of a pair; both run at once.
     pub(crate) pair: Option<Box<Instruction>>,
@@ -152,6 +152,17 @@ impl Instruction {
             pair: None,
             touches: vec![],
         })
+    }
+
+    /// Whether this is a load with the cache bits of an atomic one: relaxed, at the scope of the system, as
+    /// LLVM's memory model for AMD's GPUs encodes it. No other load of these kernels has them.
+    pub(crate) fn is_atomic_load(&self) -> bool {
+        let (bits, mask) = match (self.target.generation, self.target.name) {
+            (Generation::Gfx9, "gfx90a") | (Generation::Gfx11, _) => (1, 7),
+            (Generation::Gfx9 | Generation::Gfx10, _) => (5, 7),
+            (Generation::Gfx12, _) => (3, 31),
+        };
+        matches!(self.row.action, Action::Load { .. }) && self.cache & mask == bits
     }
 
     /// The kinds of the operands, and the output.

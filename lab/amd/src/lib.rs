@@ -5,7 +5,8 @@
 //! under `exec`, as on hardware. The order of waves, and the order in which lanes reach memory, is drawn from
 //! a seed. Every access goes through the caller's [`Memory`], which knows the valid addresses. Registers
 //! start with random contents. Reading a register before its load has arrived, without an `s_waitcnt`, is an
-//! error.
+//! error. Atomics that meet at an element do not race; a load is one of them if its cache bits say that it is
+//! atomic, or if it starts a loop around a compare-and-swap.
 //!
 //! Not modelled: the cycles that must lie between two instructions (hazards that the instruction set leaves
 //! to the compiler: `s_nop`, `s_delay_alu`, `s_wait_alu`), caches, local memory, barriers, scratch.

@@ -93,6 +93,6 @@ pub(super) fn rows() -> Vec<Row> {
         row(Ds, [63, 179, 179, 179], "ds_bpermute_b32", Action::Permute),
         row(Vop1, [2, 2, 2, 2], "v_readfirstlane_b32", Action::FirstLane),
         row(Vop3, [649, 864, 864, 864], "v_readlane_b32", Action::OneLane),
-        row(Vop3, [650, N, N, N], "v_writelane_b32", Action::IntoLane),
+        row(Vop3, [650, 865, 865, 865], "v_writelane_b32", Action::IntoLane),
     ]
 }

@@ -139,6 +139,7 @@ impl Wave<'_> {
         let vectors = &mut self.state.vectors;
         let (bytes, aligned) = match made.row.action {
             // Under HSA waves run in unaligned access mode. LLVM relies on that when it joins byte stores.
+            Action::Load { bytes, .. } if made.is_atomic_load() => (bytes.into(), bytes),
             Action::Load { bytes, .. } | Action::Store { bytes, .. } => (bytes.into(), 1),
             Action::Atomic { bytes, .. } => (bytes.into(), bytes),
             _ => (0usize, 1),
@@ -150,7 +151,8 @@ impl Wave<'_> {
         let buffer = &mut buffer[..bytes];
         match made.row.action {
             Action::Load { signed, into, .. } => {
-                let touch = if made.first_look { Touch::Atomic } else { Touch::Read(thread) };
+                let atomic = made.first_look || made.is_atomic_load();
+                let touch = if atomic { Touch::Atomic } else { Touch::Read(thread) };
                 reach.read(address, buffer, touch)?;
                 if bytes < 4 {
                     let unused = 32 - 8 * bytes as u32;

@@ -1,5 +1,6 @@
 //! Small hand-written kernels: the interpreter must reject some and accept others.
 
+mod atomics;
 mod words;
 
 use bowstring_amdi::{Argument, Error, Instruction, Kernel, Launch, Memory, Program, Ran, Target};
@@ -277,23 +278,28 @@ fn races_are_seen_between_waves_and_between_lanes() {
 }
 
 #[test]
-fn the_first_look_of_an_update_is_no_race() {
-    let target = Target::named("gfx11-generic").unwrap();
-    let lines = [
-        "s_load_b64 s[2:3], s[0:1], null",
-        "v_mov_b32_e32 v1, 0",
-        "s_waitcnt lgkmcnt(0)",
-        "global_load_b32 v2, v1, s[2:3]",
-        "s_waitcnt vmcnt(0)",
-        "global_atomic_cmpswap_b32 v2, v1, v[2:3], s[2:3] glc",
-        "s_endpgm",
-    ];
-    run_as(target, &lines, &mut piece(64), 64, Some(3)).unwrap();
-    // A plain load of the same address without a following update.
-    let mut apart = lines.to_vec();
-    apart.splice(5..6, ["v_mov_b32_e32 v2, 1", "global_atomic_add_u32 v1, v2, s[2:3]"]);
-    let error = run_as(target, &apart, &mut piece(64), 64, Some(3)).unwrap_err();
-    assert!(error.reason.contains("a race at 0x10000"), "{error}");
+fn one_lane_is_written_by_its_number_in_the_wave() {
+    let lines = |first, wait, store| {
+        [
+            first,
+            "v_lshlrev_b32_e32 v1, 2, v0",
+            "v_mov_b32_e32 v2, 0",
+            "s_mov_b32 s6, 16",
+            "v_writelane_b32 v2, 7, 33",
+            "v_writelane_b32 v2, s6, s6",
+            wait,
+            store,
+            "s_endpgm",
+        ]
+    };
+    let store = "global_store_b32 v1, v2, s[2:3]";
+    for (target, lines) in [
+        ("gfx11-generic", lines("s_load_b64 s[2:3], s[0:1], null", "s_waitcnt lgkmcnt(0)", store)),
+        ("gfx12-generic", lines("s_load_b64 s[2:3], s[0:1], 0x0", "s_wait_kmcnt 0x0", store)),
+    ] {
+        let mut memory = run(target, &lines).unwrap();
+        assert_eq!([0, 1, 2, 16, 31].map(|i| memory.word(i)), [0, 7, 0, 16, 0]);
+    }
 }
 
 #[test]

@@ -38,6 +38,16 @@ const GFX11: &[(&str, &[u32])] = &[
     ("s_load_b32 s4, s[2:3], s6 offset:0x8", &[0xf4000101, 0x0c000008]),
     ("s_load_b32 s4, s[2:3], s6 offset:-0x8", &[0xf4000101, 0x0c1ffff8]),
     ("v_mov_b32_e32 v2, s4", &[0x7e040204]),
+    ("v_mov_b32_e32 v3, 1", &[0x7e060281]),
+    ("global_load_b32 v2, v1, s[2:3] glc", &[0xdc524000, 0x02020001]),
+    ("global_load_b32 v2, v1, s[2:3] slc", &[0xdc528000, 0x02020001]),
+    ("global_load_b32 v2, v1, s[2:3] offset:2 glc", &[0xdc524002, 0x02020001]),
+    ("global_atomic_add_u32 v2, v1, v3, s[2:3] glc", &[0xdcd64000, 0x02020301]),
+    ("v_lshlrev_b32_e32 v2, 2, v2", &[0x30040482]),
+    ("global_store_b32 v2, v0, s[2:3] offset:4", &[0xdc6a0004, 0x00020002]),
+    ("v_mov_b32_e32 v2, 0", &[0x7e040280]),
+    ("v_writelane_b32 v2, 7, 33", &[0xd7610002, 0x00014287]),
+    ("v_writelane_b32 v2, s6, s6", &[0xd7610002, 0x00000c06]),
 ];
 
 const GFX12: &[(&str, &[u32])] = &[
@@ -56,6 +66,17 @@ const GFX12: &[(&str, &[u32])] = &[
     ("s_load_b32 s4, s[2:3], s6 offset:0x8", &[0xf4000101, 0x0c000008]),
     ("s_load_b32 s4, s[2:3], s6 offset:-0x8", &[0xf4000101, 0x0cfffff8]),
     ("v_mov_b32_e32 v2, s4", &[0x7e040204]),
+    ("v_mov_b32_e32 v1, 0", &[0x7e020280]),
+    ("v_mov_b32_e32 v2, 0", &[0x7e040280]),
+    ("v_writelane_b32 v2, 7, 33", &[0xd7610002, 0x00014287]),
+    ("v_writelane_b32 v2, s6, s6", &[0xd7610002, 0x00000c06]),
+    ("v_mov_b32_e32 v3, 1", &[0x7e060281]),
+    ("global_load_b32 v2, v1, s[2:3] scope:SCOPE_SYS", &[0xee050002, 0x000c0002, 0x00000001]),
+    ("global_load_b32 v2, v1, s[2:3] scope:SCOPE_DEV", &[0xee050002, 0x00080002, 0x00000001]),
+    (
+        "global_atomic_add_u32 v2, v1, v3, s[2:3] th:TH_ATOMIC_RETURN scope:SCOPE_SYS",
+        &[0xee0d4002, 0x019c0002, 0x00000001],
+    ),
 ];
 
 const GFX9: &[(&str, &[u32])] = &[
@@ -77,6 +98,11 @@ const GFX9: &[(&str, &[u32])] = &[
     ("s_load_dword s7, s[2:3], s6 offset:0x8", &[0xc00241c1, 0x0c000008]),
     ("v_mov_b32_e32 v2, s7", &[0x7e040207]),
     ("global_store_dword v1, v2, s[2:3]", &[0xdc708000, 0x00020201]),
+    ("v_mov_b32_e32 v1, 0", &[0x7e020280]),
+    ("v_mov_b32_e32 v3, 1", &[0x7e060281]),
+    ("global_load_dword v2, v1, s[2:3] glc", &[0xdc518000, 0x02020001]),
+    ("global_load_dword v2, v1, s[2:3] slc", &[0xdc528000, 0x02020001]),
+    ("global_atomic_add v2, v1, v3, s[2:3] glc", &[0xdd098000, 0x02020301]),
 ];
 
 pub fn words_of(target: Target) -> &'static [(&'static str, &'static [u32])] {
