@@ -67,6 +67,10 @@ def write_archive(path, images):
     path.write_bytes(data)
 
 
+# The vocabulary's files that only the host's build has.
+HOST = {f"target/{name}.rs" for name in ("entry", "faults", "host", "order")}
+
+
 def is_list(text):
     """Whether a file only lists modules, besides attributes and what only the host's build has."""
     text = re.sub(r"//.*", "", text)
@@ -76,11 +80,11 @@ def is_list(text):
 
 def sources():
     """The module paths and texts of the device code's sources. They leave out files that only list modules
-    (the library's first file, and those of most folders), and the vocabulary's two files for the host."""
+    (the library's first file, and those of most folders), and the vocabulary's files for the host."""
     files = {}
     for path in sorted(SOURCES.rglob("*.rs")):
         name, text = path.relative_to(SOURCES).as_posix(), path.read_text()
-        if not is_list(text) and name not in ("target/host.rs", "target/entry.rs"):
+        if not is_list(text) and name not in HOST:
             parts = name[: -len(".rs")].split("/")
             files[tuple(parts[:-1] if parts[-1] == "mod" else parts)] = (name, text)
     return files

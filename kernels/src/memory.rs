@@ -131,10 +131,42 @@ impl<T: Atomic> Out<T> {
         self.0.or(i, value)
     }
 
-    /// Lowers element `i` to `value`, if that is less.
+    /// Lowers element `i` to `value`, if that is less. On AMD this is a loop.
     #[inline(always)]
     pub fn min(self, _by: Lane<'_>, i: u64, value: T) {
         self.0.min(i, value)
+    }
+}
+
+/// Atomic accesses, relaxed, that return what element `i` held when the memory got to them. Lanes arrive in
+/// any order, so each lane has its own answer, and no result of a kernel may depend on it but as a choice
+/// among equals. Nothing here may wait for another wave: the waves of a launch need not run at once.
+///
+/// Beside atomic updates of other lanes, a look at an element MUST be a `load` too.
+impl<T: Atomic> Out<T> {
+    /// Loads element `i`, which other lanes may be updating.
+    #[inline(always)]
+    pub fn load(self, _by: Lane<'_>, i: u64) -> T {
+        self.0.load(i)
+    }
+
+    /// Adds `value` to element `i`, wrapping, and returns the old value.
+    #[inline(always)]
+    pub fn fetch_add(self, _by: Lane<'_>, i: u64, value: T) -> T {
+        self.0.fetch_add(i, value)
+    }
+
+    /// Lowers element `i` to `value`, if that is less, and returns the old value. On AMD this is a loop.
+    #[inline(always)]
+    pub fn fetch_min(self, _by: Lane<'_>, i: u64, value: T) -> T {
+        self.0.fetch_min(i, value)
+    }
+
+    /// Stores `new` in element `i` if that holds `expected`, and returns the old value: the exchange happened
+    /// if it is `expected`.
+    #[inline(always)]
+    pub fn compare_exchange(self, _by: Lane<'_>, i: u64, expected: T, new: T) -> T {
+        self.0.compare_exchange(i, expected, new)
     }
 }
 

@@ -2,7 +2,7 @@
 //! the host. One of them detects a compiler that breaks convergence.
 
 use crate::memory::{In, Out};
-use crate::target::{self, Mask, Wave, funnel};
+use crate::target::{self, Atomic, Mask, Number, Wave, funnel};
 
 kernel! {
     family "selftest";
@@ -46,6 +46,58 @@ kernel! {
         selftest_bait = bait,
     }
 }
+
+kernel! {
+    family "selftest";
+    /// Writes the answer of each atomic that has one. They depend on the order in which lanes arrive, but any
+    /// order leaves a chain: each answer is what another lane left.
+    Atomics {
+        /// The input: `width` numbers for each wave, none of which is 0.
+        numbers: In<u32>,
+        /// Receives `ANSWERS * width` numbers for each wave, of the entry's type.
+        answers: Out<u64>,
+        /// The number of waves that have numbers.
+        waves: u64,
+        /// Numbers of the entry's type: a sum, a minimum, and `CLAIMS` that are 0 until a lane claims them.
+        shared: Out<u64>,
+    }
+    waves |args, _| args.waves;
+    /// By width in bytes.
+    ATOMICS {
+        selftest_atomics_b4 [4] = atomics::<u32>,
+        selftest_atomics_b8 [8] = atomics::<u64>,
+    }
+}
+
+kernel! {
+    family "selftest";
+    /// Finds the first row of each key by a hash table: a row claims a slot by compare-and-swap, and where an
+    /// equal key has it already, the lower row takes it over.
+    Insert {
+        /// The key of each row.
+        keys: In<u32>,
+        /// The number of keys.
+        len: u64,
+        /// As many slots as `last` says, each `FREE`. Receives a key in the upper half, and its row.
+        slots: Out<u64>,
+        /// The index of the last slot: a power of two less one.
+        last: u64,
+        /// Receives the slot of each row's key; `FREE` where the table was full.
+        places: Out<u64>,
+    }
+    waves |args, width| args.len.div_ceil(u64::from(width));
+    /// The only entry of this kernel.
+    INSERT {
+        selftest_insert = insert,
+    }
+}
+
+/// The answers that [`Atomics`] writes for each lane.
+pub const ANSWERS: u64 = 4;
+/// The numbers that lanes of [`Atomics`] claim.
+pub const CLAIMS: u64 = 5;
+/// A slot of [`Insert`] without a key.
+pub const FREE: u64 = u64::MAX;
 
 /// The numbers that [`Vocabulary`] writes for each lane.
 pub const ROWS: u64 = 18;
@@ -120,7 +172,56 @@ fn bait(args: &Bait, wave: &mut Wave) {
     wave.each(|l| args.results.set(l, first + u64::from(l.index()), y.at(l)));
 }
 
+fn atomics<T: Atomic>(args: &Atomics, wave: &mut Wave) {
+    if wave.index() >= args.waves {
+        return;
+    }
+    let width = u64::from(wave.width());
+    let first = wave.index() * width;
+    let (answers, shared) = (args.answers.cast::<T>().skip(first * ANSWERS), args.shared.cast::<T>());
+    wave.each(|l| {
+        let lane = u64::from(l.index());
+        let x = args.numbers.get(first + lane);
+        let x = T::from_halves(x, x);
+        let claim = 2 + (first + lane) % CLAIMS;
+        answers.set(l, lane, shared.fetch_add(l, 0, x));
+        answers.set(l, width + lane, shared.fetch_min(l, 1, x));
+        answers.set(l, 2 * width + lane, shared.compare_exchange(l, claim, <T as Number>::ZERO, x));
+        answers.set(l, 3 * width + lane, shared.load(l, claim));
+    });
+}
+
+fn insert(args: &Insert, wave: &mut Wave) {
+    let first = wave.index() * u64::from(wave.width());
+    wave.each(|l| {
+        let row = first + u64::from(l.index());
+        if row >= args.len {
+            return;
+        }
+        let key = args.keys.get(row);
+        let mine = u64::from(key) << 32 | row;
+        let mut slot = u64::from(key.wrapping_mul(0x9e37_79b1) >> 15) & args.last;
+        let mut place = FREE;
+        // As many steps as there are slots: a full table ends the search, and no step waits for another lane.
+        for _ in 0..=args.last {
+            let mut held = args.slots.load(l, slot);
+            if held == FREE {
+                held = args.slots.compare_exchange(l, slot, FREE, mine);
+            }
+            if held == FREE || held >> 32 == mine >> 32 {
+                if mine < held && held != FREE {
+                    args.slots.min(l, slot, mine);
+                }
+                place = slot;
+                break;
+            }
+            slot = (slot + 1) & args.last;
+        }
+        args.places.set(l, row, place);
+    });
+}
+
 host_only! {
     /// The tables of entries of this module.
-    pub(crate) static TABLES: &[&dyn crate::target::Table] = &[&BAIT, &VOCABULARY];
+    pub(crate) static TABLES: &[&dyn crate::target::Table] = &[&ATOMICS, &BAIT, &INSERT, &VOCABULARY];
 }

@@ -108,8 +108,6 @@ const LONGER: (usize, &[&str]) = (
         "host/gpu/take_tables.rs",
         "host/pass/tests.rs",
         "kernels/src/map/functions.rs",
-        "kernels/src/target/amdgpu.rs",
-        "kernels/src/target/entry.rs",
         // A class of Python has all its methods in one block.
         "python/src/methods/batch.rs",
     ],

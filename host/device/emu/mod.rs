@@ -136,7 +136,10 @@ impl Shared {
         // SAFETY: the driver's caller keeps the memory that the arguments point to alive until the stream has
         // passed this job, `Memory` initialises and exposes all of it, and the lock keeps every other job
         // away.
-        unsafe { kernel.emulate(&*launch.args, self.options.width, 0..launch.waves, &faults) };
+        unsafe {
+            let (width, waves) = (self.options.width, 0..launch.waves);
+            kernel.emulate_in_order(&*launch.args, width, waves, self.options.seed, &faults);
+        }
         match faults.first() {
             None => Ok(()),
             Some(fault) => {

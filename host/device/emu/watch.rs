@@ -20,7 +20,7 @@ pub struct EmulatorOptions {
     pub width: u32,
     /// The bound on the random time that a stream sleeps before each piece of work.
     pub delay: Duration,
-    /// The seed of the random times.
+    /// The seed of the random times, and of the order in which waves and lanes run.
     pub seed: u64,
     /// The bytes of memory that the device has.
     pub memory: usize,

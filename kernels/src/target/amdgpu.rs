@@ -5,7 +5,11 @@
 
 use core::arch::amdgpu;
 use core::marker::PhantomData;
-use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+
+#[path = "amdgpu_memory.rs"]
+mod memory;
+
+pub use memory::{Atomic, Memory};
 
 use super::{BLOCK, Number, Value};
 
@@ -272,46 +276,6 @@ pub(super) fn funnel(high: u32, low: u32, by: u32) -> u32 {
     funnel_right(high, low, by)
 }
 
-/// The requirement on a value in memory; plain loads and stores suffice.
-pub trait Memory: Copy + 'static {}
-impl<T: Copy + 'static> Memory for T {}
-
-/// Relaxed updates that do not return the old value. Rust's atomics have system scope, at which `add` is one
-/// instruction and the others are loops around a compare-and-swap: to set bits that no other lane sets, add
-/// them.
-pub trait Atomic: Value + Number {
-    /// # Safety
-    /// `p` is writable and aligned.
-    unsafe fn red_add(p: *mut Self, value: Self);
-    /// # Safety
-    /// As `red_add`.
-    unsafe fn red_or(p: *mut Self, value: Self);
-    /// # Safety
-    /// As `red_add`.
-    unsafe fn red_min(p: *mut Self, value: Self);
-}
-
-macro_rules! atomic {
-    ($($t:ty, $atomic:ident;)*) => { $(impl Atomic for $t {
-        #[inline(always)]
-        unsafe fn red_add(p: *mut $t, value: $t) {
-            // SAFETY: the caller's.
-            unsafe { $atomic::from_ptr(p).fetch_add(value, Relaxed) };
-        }
-        #[inline(always)]
-        unsafe fn red_or(p: *mut $t, value: $t) {
-            // SAFETY: the caller's.
-            unsafe { $atomic::from_ptr(p).fetch_or(value, Relaxed) };
-        }
-        #[inline(always)]
-        unsafe fn red_min(p: *mut $t, value: $t) {
-            // SAFETY: the caller's.
-            unsafe { $atomic::from_ptr(p).fetch_min(value, Relaxed) };
-        }
-    })* };
-}
-atomic! { u32, AtomicU32; u64, AtomicU64; }
-
 /// A bare address, without an extent.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
@@ -398,5 +362,29 @@ impl Address {
     pub fn min<T: Atomic>(self, i: u64, value: T) {
         // SAFETY: as in `read`.
         unsafe { T::red_min(self.element(i), value) }
+    }
+
+    #[inline(always)]
+    pub fn load<T: Atomic>(self, i: u64) -> T {
+        // SAFETY: as in `read`.
+        unsafe { T::atom_load(self.element(i)) }
+    }
+
+    #[inline(always)]
+    pub fn fetch_add<T: Atomic>(self, i: u64, value: T) -> T {
+        // SAFETY: as in `read`.
+        unsafe { T::atom_add(self.element(i), value) }
+    }
+
+    #[inline(always)]
+    pub fn fetch_min<T: Atomic>(self, i: u64, value: T) -> T {
+        // SAFETY: as in `read`.
+        unsafe { T::atom_min(self.element(i), value) }
+    }
+
+    #[inline(always)]
+    pub fn compare_exchange<T: Atomic>(self, i: u64, expected: T, new: T) -> T {
+        // SAFETY: as in `read`.
+        unsafe { T::atom_exchange(self.element(i), expected, new) }
     }
 }

@@ -1,10 +1,11 @@
 //! The host's side of a kernel: its arguments, its entries, and how to run one without a GPU.
 
 use core::any::Any;
-use core::cell::Cell;
 use core::marker::PhantomData;
 use core::ops::Range;
 
+use super::faults::Faults;
+use super::order::Order;
 use super::{Address, BLOCK, Value, Wave};
 use crate::memory::{In, Out};
 
@@ -196,7 +197,8 @@ pub trait AnyEntry: Sync {
     fn arguments(&self) -> &'static [Argument];
 
     /// Runs `waves` of the kernel, and the rest of the last block, as a GPU would. `args` is the argument
-    /// struct of the entry's declaration; any other type is a panic.
+    /// struct of the entry's declaration; any other type is a panic. Waves and lanes run in an order that is
+    /// the same for the same entry and number of waves.
     ///
     /// An access outside an argument's extent does not happen: a read gives zero, a write is dropped, and
     /// `faults` records it.
@@ -207,7 +209,25 @@ pub trait AnyEntry: Sync {
     ///   initialised, alive, exposed (its pointer was cast to an integer), and as long as the call that made
     ///   it said.
     /// - Nothing else writes to that memory meanwhile, or reads memory that an `Out` describes.
-    unsafe fn emulate(&self, args: &dyn Any, width: u32, waves: Range<u64>, faults: &Faults);
+    unsafe fn emulate(&self, args: &dyn Any, width: u32, waves: Range<u64>, faults: &Faults) {
+        // SAFETY: the caller's promise.
+        unsafe { self.emulate_in_order(args, width, waves, 0, faults) }
+    }
+
+    /// Runs the kernel like [`emulate`](AnyEntry::emulate), with waves and lanes in the random order that a
+    /// seed gives. A GPU promises no order, so a result that depends on the seed is a bug.
+    ///
+    /// # Safety
+    ///
+    /// The promises of [`emulate`](AnyEntry::emulate).
+    unsafe fn emulate_in_order(
+        &self,
+        args: &dyn Any,
+        width: u32,
+        waves: Range<u64>,
+        seed: u64,
+        faults: &Faults,
+    );
 
     /// Runs the kernel like [`emulate`](AnyEntry::emulate), with the arguments as a GPU gets them: a machine
     /// word each, as many as [`arguments`](AnyEntry::arguments) lists. `extent` gives the number of bytes
@@ -255,10 +275,17 @@ impl<A: Args> AnyEntry for Entry<A> {
         A::ARGUMENTS
     }
 
-    unsafe fn emulate(&self, args: &dyn Any, width: u32, waves: Range<u64>, faults: &Faults) {
+    unsafe fn emulate_in_order(
+        &self,
+        args: &dyn Any,
+        width: u32,
+        waves: Range<u64>,
+        seed: u64,
+        faults: &Faults,
+    ) {
         let args = args.downcast_ref::<A>().expect("the arguments this entry was declared with");
         // SAFETY: the caller's promise.
-        unsafe { self.run(*args, width, waves, faults) };
+        unsafe { self.run(*args, width, waves, seed, faults) };
     }
 
     unsafe fn emulate_words(
@@ -270,7 +297,7 @@ impl<A: Args> AnyEntry for Entry<A> {
         faults: &Faults,
     ) {
         // SAFETY: the caller's promise.
-        unsafe { self.run(A::unpack(words, extent), width, waves, faults) };
+        unsafe { self.run(A::unpack(words, extent), width, waves, 0, faults) };
     }
 }
 
@@ -278,69 +305,15 @@ impl<A: Args> Entry<A> {
     /// # Safety
     ///
     /// Those of [`AnyEntry::emulate`], for the memory that `args` describes.
-    unsafe fn run(&self, mut args: A, width: u32, waves: Range<u64>, faults: &Faults) {
+    unsafe fn run(&self, mut args: A, width: u32, waves: Range<u64>, seed: u64, faults: &Faults) {
         args.bind(faults);
         let end = waves.end.next_multiple_of(u64::from(BLOCK / width));
-        for index in waves.start..end {
-            (self.body)(&args, &mut Wave::new(width, index));
+        let mut order = Order::of_launch(seed, self.name, end);
+        let lanes = order.draw();
+        for index in order.walk(end.saturating_sub(waves.start)).map(|i| waves.start + i) {
+            (self.body)(&args, &mut Wave::in_order(width, index, Order::new(lanes, index)));
         }
     }
-}
-
-/// The accesses that an emulation refused.
-#[derive(Default)]
-pub struct Faults {
-    first: Cell<Option<Fault>>,
-}
-
-impl Faults {
-    /// No faults so far: the state before an emulation.
-    pub fn new() -> Faults {
-        Faults::default()
-    }
-
-    /// The first fault, or `None` if there was none.
-    pub fn first(&self) -> Option<Fault> {
-        self.first.get()
-    }
-
-    pub(super) fn record(&self, fault: Fault) {
-        if self.first.get().is_none() {
-            self.first.set(Some(fault));
-        }
-    }
-}
-
-/// An access that a kernel must not make.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Fault {
-    /// The index of the argument it went through (see [`AnyEntry::arguments`]). For a buffer out of a table,
-    /// that is the table.
-    pub argument: usize,
-    /// The index of the element, in units of the accessed type, from the start of the buffer.
-    pub index: u64,
-    /// Whether the kernel read or wrote.
-    pub access: Access,
-    /// The reason why the access was refused.
-    pub cause: Cause,
-}
-
-/// The direction of an access.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Access {
-    /// A load from memory.
-    Read,
-    /// A store or an atomic update.
-    Write,
-}
-
-/// The reason why an access is refused.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Cause {
-    /// The element is not inside the extent.
-    Outside,
-    /// The address is not a multiple of the type's alignment.
-    Misaligned,
 }
 
 /// The host's half of `kernel!`; `target/mod.rs` documents the macro.

@@ -1,9 +1,10 @@
-//! The host: every collective is a loop over the lanes in order. This is the definition.
+//! The host: every collective is a loop over the lanes. This is the definition.
 
 use core::cell::Cell;
 use core::marker::PhantomData;
 
-use super::entry::{Access, Cause, Fault, Faults};
+use super::faults::{Access, Cause, Fault, Faults};
+use super::order::Order;
 use super::{Number, Value};
 
 /// The most lanes a wave has. A wave of 32 leaves the upper half of every [`Lanes`] unused.
@@ -76,13 +77,20 @@ impl Mask {
 pub struct Wave {
     width: u32,
     index: u64,
+    /// The order in which closures run in the lanes, drawn anew for each.
+    order: Cell<Order>,
 }
 
 impl Wave {
     /// Wave `index` of a launch, on a machine whose waves have `width` lanes.
     pub fn new(width: u32, index: u64) -> Wave {
+        Wave::in_order(width, index, Order::new(0, index))
+    }
+
+    /// The same, whose lanes run in this order.
+    pub(super) fn in_order(width: u32, index: u64, order: Order) -> Wave {
         assert!(width == 32 || width == 64, "a wave has 32 or 64 lanes");
-        Wave { width, index }
+        Wave { width, index, order: Cell::new(order) }
     }
 
     /// Which wave of the launch this is.
@@ -101,12 +109,19 @@ impl Wave {
         0..self.width as usize
     }
 
-    /// Runs `f` in each lane, and keeps the results.
+    /// Runs `f` in each lane, in a random order, and keeps the results.
     #[inline]
     pub fn each<T: Copy>(&self, f: impl for<'run> Fn(Lane<'run>) -> T) -> Lanes<T> {
-        let mut all = [f(Lane { index: 0, run: PhantomData }); MOST];
-        for i in self.lanes().skip(1) {
-            all[i] = f(Lane { index: i as u32, run: PhantomData });
+        let run = |index| f(Lane { index, run: PhantomData });
+        let (mut order, last) = (self.order.get(), self.width - 1);
+        let drawn = order.draw();
+        self.order.set(order);
+        // An odd step around a circle of 32 or 64 meets each lane once.
+        let (mut lane, step) = (drawn as u32 & last, (drawn >> 32) as u32 | 1);
+        let mut all = [run(lane); MOST];
+        for _ in 0..last {
+            lane = lane.wrapping_add(step) & last;
+            all[lane as usize] = run(lane);
         }
         Lanes(all)
     }
@@ -329,24 +344,44 @@ impl Address {
         }
     }
 
-    /// Updates element `i`. Waves of an emulation run one after another, so an atomic update is a read and a
-    /// write.
-    fn update<T: Atomic>(self, i: u64, f: impl FnOnce(T) -> T) {
-        if let Some((memory, ..)) = self.locate::<T>(i, Access::Write) {
-            // SAFETY: as in `write`; the memory was written before, as `read` requires.
-            unsafe { memory.cast::<T>().write(f(memory.cast::<T>().read())) }
+    /// Updates element `i`, and returns its old value; zero where there is no element. Lanes of an emulation
+    /// run one after another, so an atomic update is a read and a write.
+    fn update<T: Atomic>(self, i: u64, f: impl FnOnce(T) -> T) -> T {
+        let Some((memory, ..)) = self.locate::<T>(i, Access::Write) else { return <T as Value>::ZERO };
+        let memory = memory.cast::<T>();
+        // SAFETY: as in `write`; the memory was written before, as `read` requires.
+        unsafe {
+            let old = memory.read();
+            memory.write(f(old));
+            old
         }
     }
 
     pub fn add<T: Atomic>(self, i: u64, value: T) {
-        self.update(i, |old: T| old.plus(value))
+        self.fetch_add(i, value);
     }
 
     pub fn or<T: Atomic>(self, i: u64, value: T) {
-        self.update(i, |old: T| old | value)
+        self.update(i, |old: T| old | value);
     }
 
     pub fn min<T: Atomic>(self, i: u64, value: T) {
+        self.fetch_min(i, value);
+    }
+
+    pub fn load<T: Atomic>(self, i: u64) -> T {
+        self.read(i)
+    }
+
+    pub fn fetch_add<T: Atomic>(self, i: u64, value: T) -> T {
+        self.update(i, |old: T| old.plus(value))
+    }
+
+    pub fn fetch_min<T: Atomic>(self, i: u64, value: T) -> T {
         self.update(i, |old: T| old.min(value))
+    }
+
+    pub fn compare_exchange<T: Atomic>(self, i: u64, expected: T, new: T) -> T {
+        self.update(i, |old: T| if old == expected { new } else { old })
     }
 }

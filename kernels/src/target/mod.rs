@@ -51,9 +51,15 @@
 //! they SHOULD load unconditionally from a clamped index and select afterwards: a divergent branch around
 //! each load makes both compilers wait inside it.
 //!
-//! The vocabulary has three implementations. **The host's is the definition**: plain loops over the lanes in
-//! order, width 32 or 64 chosen at run time, every access checked against the extent of the argument it goes
+//! The vocabulary has three implementations. **The host's is the definition**: plain loops over the lanes,
+//! width 32 or 64 chosen at run time, every access checked against the extent of the argument it goes
 //! through. `nvptx` and `amdgpu` must agree with it; `selftest` has a kernel for each operation.
+//!
+//! Atomics (`add`, `or`, `min`; with the old value `fetch_add`, `fetch_min`, `compare_exchange`; `load`)
+//! are relaxed, of 32 or 64 bits. They show the order in which lanes and waves arrive, and no GPU promises
+//! one. So the host runs the waves of a launch, and the lanes of each closure, in a random order from a seed
+//! (`AnyEntry::emulate_in_order`): results must not change with it. It runs a lane's closure to its end
+//! before the next lane's; the interpreters of images let lanes and waves take turns inside it.
 //!
 //! The vocabulary costs nothing (rustc 1.96, ptxas 13.4, read in the SASS). `Lanes<T>` is a register, `each`
 //! is its body, `ballot` of a comparison is `ISETP` + `VOTE`, `broadcast` one `SHFL`, `once` a predicate. On
@@ -74,15 +80,19 @@ mod machine;
 #[cfg(not(any(target_arch = "nvptx64", target_arch = "amdgpu")))]
 #[macro_use]
 mod entry;
+#[cfg(not(any(target_arch = "nvptx64", target_arch = "amdgpu")))]
+mod faults;
+#[cfg(not(any(target_arch = "nvptx64", target_arch = "amdgpu")))]
+mod order;
 mod truncate;
 
 /// Whether this build is for a processor, which predicts branches, and not for a GPU.
 pub(crate) const HOST: bool = cfg!(not(any(target_arch = "nvptx64", target_arch = "amdgpu")));
 
 #[cfg(not(any(target_arch = "nvptx64", target_arch = "amdgpu")))]
-pub use entry::{
-    Access, AnyEntry, Args, Argument, Cause, Entry, Fault, Faults, Field, Kind, Makers, Table, find,
-};
+pub use entry::{AnyEntry, Args, Argument, Entry, Field, Kind, Makers, Table, find};
+#[cfg(not(any(target_arch = "nvptx64", target_arch = "amdgpu")))]
+pub use faults::{Access, Cause, Fault, Faults};
 pub(crate) use machine::Address;
 pub use machine::{Atomic, Lane, Lanes, Mask, Wave};
 pub use truncate::Truncate;

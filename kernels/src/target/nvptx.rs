@@ -308,4 +308,28 @@ impl Address {
         // SAFETY: as in `read`.
         unsafe { T::red_min(self.element(i), value) }
     }
+
+    #[inline(always)]
+    pub fn load<T: Atomic>(self, i: u64) -> T {
+        // SAFETY: as in `read`.
+        unsafe { T::atom_load(self.element(i)) }
+    }
+
+    #[inline(always)]
+    pub fn fetch_add<T: Atomic>(self, i: u64, value: T) -> T {
+        // SAFETY: as in `read`.
+        unsafe { T::atom_add(self.element(i), value) }
+    }
+
+    #[inline(always)]
+    pub fn fetch_min<T: Atomic>(self, i: u64, value: T) -> T {
+        // SAFETY: as in `read`.
+        unsafe { T::atom_min(self.element(i), value) }
+    }
+
+    #[inline(always)]
+    pub fn compare_exchange<T: Atomic>(self, i: u64, expected: T, new: T) -> T {
+        // SAFETY: as in `read`.
+        unsafe { T::atom_exchange(self.element(i), expected, new) }
+    }
 }

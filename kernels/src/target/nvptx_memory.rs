@@ -1,4 +1,4 @@
-//! NVIDIA's loads, stores and atomic updates, in inline assembly. `ld.global` is used also through pointers
+//! NVIDIA's loads, stores and atomics, in inline assembly. `ld.global` is used also through pointers
 //! loaded from memory (LLVM would make those generic), and loads go through the read-only cache. As the
 //! assembly is not `pure`, loads stay in the order of the source, so that all loads of a step are in flight
 //! together.
@@ -107,7 +107,8 @@ impl<T: Memory> Memory for [T; 2] {
     }
 }
 
-/// Atomic updates that do not return the old value: `RED`, relaxed, at device scope.
+/// Atomic accesses, relaxed, at device scope: `RED` without the old value, `ATOM` with it. Rust's own would
+/// have the scope of the system, which the memory of one GPU does not need.
 pub trait Atomic: Value + Number {
     /// # Safety
     /// `p` is writable and aligned.
@@ -118,6 +119,18 @@ pub trait Atomic: Value + Number {
     /// # Safety
     /// As `red_add`.
     unsafe fn red_min(p: *mut Self, value: Self);
+    /// # Safety
+    /// As `red_add`.
+    unsafe fn atom_load(p: *mut Self) -> Self;
+    /// # Safety
+    /// As `red_add`.
+    unsafe fn atom_add(p: *mut Self, value: Self) -> Self;
+    /// # Safety
+    /// As `red_add`.
+    unsafe fn atom_min(p: *mut Self, value: Self) -> Self;
+    /// # Safety
+    /// As `red_add`.
+    unsafe fn atom_exchange(p: *mut Self, expected: Self, new: Self) -> Self;
 }
 
 macro_rules! atomic {
@@ -139,6 +152,38 @@ macro_rules! atomic {
             // SAFETY: the caller's.
             unsafe { asm!(concat!("red.relaxed.gpu.global.min.u", $bits, " [{}], {};"), in(reg64) p, in($class) value,
                 options(nostack, preserves_flags)) }
+        }
+        #[inline(always)]
+        unsafe fn atom_load(p: *mut $t) -> $t {
+            let held;
+            // SAFETY: the caller's.
+            unsafe { asm!(concat!("ld.relaxed.gpu.global.b", $bits, " {}, [{}];"), out($class) held, in(reg64) p,
+                options(readonly, nostack, preserves_flags)) }
+            held
+        }
+        #[inline(always)]
+        unsafe fn atom_add(p: *mut $t, value: $t) -> $t {
+            let old;
+            // SAFETY: the caller's.
+            unsafe { asm!(concat!("atom.relaxed.gpu.global.add.u", $bits, " {}, [{}], {};"), out($class) old,
+                in(reg64) p, in($class) value, options(nostack, preserves_flags)) }
+            old
+        }
+        #[inline(always)]
+        unsafe fn atom_min(p: *mut $t, value: $t) -> $t {
+            let old;
+            // SAFETY: the caller's.
+            unsafe { asm!(concat!("atom.relaxed.gpu.global.min.u", $bits, " {}, [{}], {};"), out($class) old,
+                in(reg64) p, in($class) value, options(nostack, preserves_flags)) }
+            old
+        }
+        #[inline(always)]
+        unsafe fn atom_exchange(p: *mut $t, expected: $t, new: $t) -> $t {
+            let old;
+            // SAFETY: the caller's.
+            unsafe { asm!(concat!("atom.relaxed.gpu.global.cas.b", $bits, " {}, [{}], {}, {};"), out($class) old,
+                in(reg64) p, in($class) expected, in($class) new, options(nostack, preserves_flags)) }
+            old
         }
     })* };
 }

@@ -63,12 +63,19 @@ pub fn output<T: Value>(values: &mut [T]) -> Out<T> {
 }
 
 /// Runs `entry` in as many waves as it asks for. The arguments are packed as for a GPU on the way.
+/// `BOWSTRING_SEED` sets the seed of the order of waves and lanes.
 pub fn run<A: Args>(entry: &'static Entry<A>, args: A, width: u32) -> Option<Fault> {
+    let seed = std::env::var("BOWSTRING_SEED").map_or(0, |seed| seed.parse().expect("a number"));
+    run_in_order(entry, args, width, seed)
+}
+
+/// Runs `entry` like `run`, with waves and lanes in the order of this seed.
+pub fn run_in_order<A: Args>(entry: &'static Entry<A>, args: A, width: u32, seed: u64) -> Option<Fault> {
     let mut words = vec![0; A::ARGUMENTS.len()];
     args.pack(&mut words);
     let faults = Faults::new();
     // SAFETY: callers pass memory that lives in their own stack frame, initialised, exposed by `input` and
     // `output`.
-    unsafe { entry.emulate(&args, width, 0..(entry.waves)(&args, width), &faults) };
+    unsafe { entry.emulate_in_order(&args, width, 0..(entry.waves)(&args, width), seed, &faults) };
     faults.first()
 }

@@ -129,12 +129,13 @@ impl Extent {
 }
 
 /// Runs the entry with this key in as many waves as it asks for, and checks that it touches no memory
-/// outside.
+/// outside. `BOWSTRING_SEED` sets the seed of the order of waves and lanes.
 pub fn run<A: Args>(table: &'static [Entry<A>], key: &[u32], args: A, width: u32) {
     let entry = find(table, key).expect("an entry with this key");
     let (faults, waves) = (Faults::new(), (entry.waves)(&args, width));
+    let seed = std::env::var("BOWSTRING_SEED").map_or(0, |seed| seed.parse().expect("a number"));
     // SAFETY: the tests' memories are alive, exposed and initialised, and no other code accesses them.
-    unsafe { entry.emulate(&args, width, 0..waves, &faults) };
+    unsafe { entry.emulate_in_order(&args, width, 0..waves, seed, &faults) };
     assert_eq!(faults.first(), None, "{} at width {width}", entry.name);
     assert!(waves.next_multiple_of(u64::from(BLOCK / width)) >= waves);
 }
