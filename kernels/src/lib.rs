@@ -63,6 +63,7 @@ pub mod ranges;
 pub mod reduce;
 pub mod select;
 pub mod selftest;
+pub mod sort;
 pub mod text;
 
 host_only! {
@@ -77,6 +78,7 @@ host_only! {
             reduce::TABLES,
             select::TABLES,
             selftest::TABLES,
+            sort::TABLES,
             text::TABLES,
         ];
         shapes.into_iter().flatten().flat_map(|table| (0..).map_while(|i| table.entry(i)))

@@ -46,9 +46,10 @@ kernel! {
         code: In<u64>,
         /// The number of instructions in `code`.
         steps: u64,
-        /// A [`ColumnRow`] for each column.
+        /// A [`ColumnRow`](crate::column::ColumnRow) for each column.
         columns: In<u64>,
-        /// An [`OutputRow`] for each output. A selection has the rows of [`selection_outputs`]. Aggregates
+        /// An [`OutputRow`](crate::column::OutputRow) for each output. A selection has the rows of
+        /// [`selection_outputs`]. Aggregates
         /// have one row, whose values are [`PART_WORDS`] words for each aggregate of each part.
         outputs: In<u64>,
         /// The number of rows; not 0.

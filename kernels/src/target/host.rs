@@ -60,7 +60,8 @@ impl Mask {
         self.0 == 0
     }
 
-    /// Bits 0..32 (`half` 0), or bits 32..64 (`half` 1), which are zero in a wave of 32.
+    /// Bits 0..32 (`half` 0), or bits 32..64 (`half` 1). A wave of 32 has no half 1; a GPU returns any number
+    /// for it.
     #[inline]
     pub fn half(self, half: u32) -> u32 {
         (self.0 >> (32 * half)) as u32

@@ -10,6 +10,7 @@ mod print;
 mod ranges;
 mod scan;
 mod selection;
+mod sort;
 mod structure;
 mod text;
 mod utf8;

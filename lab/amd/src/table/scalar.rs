@@ -152,6 +152,12 @@ fn bits() -> Vec<Row> {
             "s_ashr_i32",
             shift(32, |a, by, _| nonzero(((a as i32 >> (by & 31)) as u32).into())),
         ),
+        row(
+            Sop2,
+            [33, 35, 13, 13],
+            "s_ashr_i64",
+            shift(64, |a, by, _| nonzero((a as i64 >> (by & 63)) as u64)),
+        ),
         row(Sop2, [37, 39, 38, 38], "s_bfe_u32", two(32, |a, of, _| nonzero(field(a, of)))),
         row(Sop2, [38, 40, 39, 39], "s_bfe_i32", two(32, |a, field, _| nonzero(signed_field(a, field)))),
         row(Sop2, [10, 10, 48, 48], "s_cselect_b32", two(32, |a, b, set| (if set { a } else { b }, None))),

@@ -254,6 +254,7 @@ fn words() -> Vec<Row> {
         row(Vop3, [512, 879, 598, 598], "v_lshl_or_b32", plain(|[a, by, b]: Words<3>| a << (by & 31) | b)),
         row(Vop3, [513, 881, 599, 599], "v_and_or_b32", plain(|[a, b, c]: Words<3>| a & b | c)),
         row(Vop3, [514, 882, 600, 600], "v_or3_b32", plain(|[a, b, c]: Words<3>| a | b | c)),
+        row(Vop3, [N, 376, 576, 576], "v_xor3_b32", plain(|[a, b, c]: Words<3>| a ^ b ^ c)),
         row(
             Vop3,
             [520, N, N, N],
