@@ -9,7 +9,7 @@ use std::future::Future;
 use std::pin::Pin;
 
 use arrow_cast::CastOptions;
-use arrow_schema::{DataType, SchemaRef};
+use arrow_schema::{DataType, SchemaRef, SortOptions};
 use bowstring_kernels::map::functions::FunctionCall;
 
 use crate::array::{Bitmap, DeviceArray, DeviceBatch, Side};
@@ -158,6 +158,27 @@ pub(crate) trait Engine: Sync {
         stream: &'a Stream,
     ) -> Later<'a, DeviceArray>;
 
+    /// Returns the rows of columns of one length in their order, the first `limit` of them, as UInt32. Equal
+    /// rows stay in order.
+    fn sort_to_indices(
+        &self,
+        columns: &[(&DeviceArray, SortOptions)],
+        limit: Option<usize>,
+        stream: &Stream,
+    ) -> Result<Pending<DeviceArray>>;
+
+    /// Returns the rank of each row, as UInt32, from 1 on.
+    fn rank(
+        &self,
+        values: &DeviceArray,
+        options: SortOptions,
+        ties: Ties,
+        stream: &Stream,
+    ) -> Result<Pending<DeviceArray>>;
+
+    /// Returns the rows, as UInt32, that differ from the row before them, and the first row.
+    fn partition(&self, columns: &[DeviceArray], stream: &Stream) -> Result<Pending<DeviceArray>>;
+
     /// The length of the longest list whose values a plan compares one by one.
     fn longest_list(&self) -> usize;
 
@@ -215,6 +236,18 @@ pub(crate) enum Valid {
     None,
     /// Booleans without nulls, true for valid rows.
     These(DeviceArray),
+}
+
+/// The rank of rows that are equal.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Ties {
+    /// The highest of their places, as `arrow_ord::rank` has it: 1, 3, 3, 4.
+    #[default]
+    Highest,
+    /// The lowest of their places, as SQL's `RANK()` has it: 1, 2, 2, 4.
+    Lowest,
+    /// One more than that of the rows before them, as SQL's `DENSE_RANK()` has it: 1, 2, 2, 3.
+    Dense,
 }
 
 /// The result for an index that is out of bounds: negative, or not less than the number of rows.

@@ -52,6 +52,11 @@ def values(name, rows, nulls):
         return pa.array(random.integers(-(2**7), 2**7, rows, dtype=np.int8), mask=null)
     if name == "boolean":
         return pa.array(random.integers(0, 2, rows, dtype=np.uint8).astype(bool), mask=null)
+    if name == "text12":
+        offsets = np.arange(rows + 1, dtype=np.int32) * 12
+        letters = random.integers(97, 123, 12 * rows, dtype=np.uint8)
+        valid = None if null is None else pa.array(~null).buffers()[1]
+        return pa.StringArray.from_buffers(rows, pa.py_buffer(offsets), pa.py_buffer(letters), valid)
     # 0 to 24 bytes each, 12 on average.
     lengths = random.integers(0, 25, rows)
     offsets = np.zeros(rows + 1, dtype=np.int32)

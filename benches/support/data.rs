@@ -72,6 +72,7 @@ pub fn values(name: &str, rows: usize, nulls: bool) -> ArrayRef {
         "decimal128" => primitive::<Decimal128Type>(rows, validity, |i| i128::from(random(3, i) as i64)),
         "boolean" => Arc::new(BooleanArray::new(bits(rows, 50.0, Spread::Uniform, 0, 3), validity)),
         "utf8" => Arc::new(strings(rows, validity)),
+        "text12" => Arc::new(random_text(rows, validity)),
         "utf8view" => {
             let strings = strings(rows, None);
             let mut views = StringViewBuilder::with_capacity(rows).with_fixed_block_size(8 << 20);
@@ -93,6 +94,13 @@ fn strings(rows: usize, validity: Option<NullBuffer>) -> StringArray {
         end
     }));
     let bytes: Vec<u8> = (0..end as usize).into_par_iter().map(|i| b'a' + (i % 23) as u8).collect();
+    StringArray::new(OffsetBuffer::new(offsets.into()), bytes.into(), validity)
+}
+
+/// Random strings of 12 letters each.
+fn random_text(rows: usize, validity: Option<NullBuffer>) -> StringArray {
+    let offsets: Vec<i32> = (0..=rows).map(|row| 12 * row as i32).collect();
+    let bytes: Vec<u8> = (0..12 * rows).into_par_iter().map(|i| b'a' + below(8, i, 26) as u8).collect();
     StringArray::new(OffsetBuffer::new(offsets.into()), bytes.into(), validity)
 }
 

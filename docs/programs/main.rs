@@ -17,6 +17,7 @@ fn main() -> bowstring::Result<()> {
     streams::a_pending_result_can_be_awaited()?;
     streams::what_only_the_data_shows_comes_late()?;
     operations::one_mask_for_many_arrays()?;
+    operations::rows_in_order()?;
     operations::a_predicate_never_becomes_an_array()?;
     operations::bound_once_for_many_batches()?;
     operations::the_sixth_query()?;

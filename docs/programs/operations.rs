@@ -10,8 +10,8 @@ use arrow_array::{
 };
 use arrow_schema::DataType;
 use bowstring::compute::{
-    CastOptions, Query, Selection, TakeOptions, aggregate, cast, evaluate, filter, filter_where, is_null,
-    null_count, take,
+    CastOptions, Query, Selection, SortColumn, SortOptions, TakeOptions, aggregate, cast, evaluate, filter,
+    filter_where, is_null, null_count, sort_by, take,
 };
 use bowstring::exchange::from_arrow;
 use bowstring::expr::{Literal, Options, col, count_all, sum};
@@ -39,6 +39,17 @@ pub fn one_mask_for_many_arrays() -> Result<()> {
     Ok(())
 }
 // ANCHOR_END: selection
+
+// ANCHOR: sorted
+pub fn rows_in_order() -> Result<()> {
+    let (rows, stream) = (sales()?, Stream::cpu());
+    let descending = SortOptions { descending: true, nulls_first: false };
+    let by = [SortColumn::new(&rows.columns()[0], descending)];
+    let dearest = RecordBatch::try_from(&sort_by(&rows, &by, Some(2), &stream).wait()?)?;
+    assert_eq!(dearest.column(1).as_primitive::<Int64Type>().values(), &[1, 3]);
+    Ok(())
+}
+// ANCHOR_END: sorted
 
 // ANCHOR: predicate
 pub fn a_predicate_never_becomes_an_array() -> Result<()> {

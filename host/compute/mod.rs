@@ -24,6 +24,8 @@
 //! | [`filter_where`] | like [`filter`] | the rows for which an [expression](crate::expr) is true |
 //! | [`evaluate`] | never, unless a cast or a test of text does | the results of the expressions |
 //! | [`aggregate`] | once per batch, if it reads a column | one row |
+//! | [`sort_to_indices`], [`lexsort_to_indices`], [`rank`], [`partition`] | not on a GPU yet | nothing |
+//! | [`sort`], [`sort_by`] | not on a GPU yet | the rows, once |
 
 pub mod batches;
 mod cast;
@@ -40,6 +42,7 @@ mod query;
 mod scalar;
 mod selection;
 mod settled;
+mod sort;
 mod take;
 pub mod tensors;
 mod text;
@@ -56,6 +59,9 @@ pub use nulls::{is_not_null, is_null, logical_null_count, null_count};
 pub use query::{BoundQuery, Query};
 pub use scalar::Scalar;
 pub use selection::Selection;
+pub use sort::{
+    SortColumn, SortOptions, Ties, lexsort_to_indices, partition, rank, sort, sort_by, sort_to_indices,
+};
 pub use take::{OutOfBounds, TakeOptions, take};
 
 use crate::array::Place;

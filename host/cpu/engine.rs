@@ -4,16 +4,16 @@ use std::borrow::Cow;
 use std::future::ready;
 
 use arrow_cast::CastOptions;
-use arrow_schema::{DataType, SchemaRef};
+use arrow_schema::{DataType, SchemaRef, SortOptions};
 use bowstring_kernels::map::functions::FunctionCall;
 
 use super::assembly;
 use super::indices::Indices;
 use super::selection::{PARALLEL, Selection};
 use super::threads::among_threads;
-use super::{admitted, cast, concat, filter, logical, map, memory, nulls, program, take, text};
+use super::{admitted, cast, concat, filter, logical, map, memory, nulls, program, sort, take, text};
 use crate::array::{Bitmap, DeviceArray, Parts, Side};
-use crate::engine::{Assembly, Engine, Filtered, Later, NullCheck, OutOfBounds, Selected, Valid};
+use crate::engine::{Assembly, Engine, Filtered, Later, NullCheck, OutOfBounds, Selected, Ties, Valid};
 use crate::expr::Fold;
 use crate::expr::plan::{Plan, TextTest};
 use crate::{Error, Pending, Result, Stream};
@@ -239,6 +239,35 @@ impl Engine for Cpu {
         stream: &'a Stream,
     ) -> Later<'a, DeviceArray> {
         Box::pin(ready(text::test(test, left, right, rows, stream.device().host_pool())))
+    }
+
+    fn sort_to_indices(
+        &self,
+        columns: &[(&DeviceArray, SortOptions)],
+        limit: Option<usize>,
+        stream: &Stream,
+    ) -> Result<Pending<DeviceArray>> {
+        let admit =
+            |(column, options): &(&DeviceArray, SortOptions)| Ok((admitted(column)?.into_owned(), *options));
+        let columns = columns.iter().map(admit).collect::<Result<Vec<_>>>()?;
+        let columns: Vec<_> = columns.iter().map(|(column, options)| (column, *options)).collect();
+        Ok(Pending::known(sort::sort_to_indices(&columns, limit, stream.device().host_pool())))
+    }
+
+    fn rank(
+        &self,
+        values: &DeviceArray,
+        options: SortOptions,
+        ties: Ties,
+        stream: &Stream,
+    ) -> Result<Pending<DeviceArray>> {
+        Ok(Pending::known(sort::ranks(&*admitted(values)?, options, ties, stream.device().host_pool())))
+    }
+
+    fn partition(&self, columns: &[DeviceArray], stream: &Stream) -> Result<Pending<DeviceArray>> {
+        let columns = columns.iter().map(|column| admitted(column).map(Cow::into_owned));
+        let columns = columns.collect::<Result<Vec<DeviceArray>>>()?;
+        Ok(Pending::known(sort::partition(&columns, stream.device().host_pool())))
     }
 
     fn longest_list(&self) -> usize {

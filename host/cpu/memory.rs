@@ -5,6 +5,8 @@
 
 #![allow(unsafe_code)]
 
+use std::sync::atomic::AtomicU64;
+
 use bowstring_kernels::map::function::Native;
 
 use crate::Result;
@@ -148,4 +150,21 @@ pub(crate) fn values_mut<T: Plain>(memory: &mut HostMemory) -> &mut [T] {
     assert!(start.is_aligned(), "blocks are aligned to 256 bytes");
     // SAFETY: aligned, inside the block, borrowed with it, and every bit pattern is a `T`.
     unsafe { std::slice::from_raw_parts_mut(start, bytes.len() / size_of::<T>()) }
+}
+
+/// Returns the two words of a wide number as they lie in memory.
+#[inline(always)]
+pub(crate) fn halves(number: u128) -> [u64; 2] {
+    let bytes = number.to_ne_bytes();
+    let half = |first: usize| u64::from_ne_bytes(std::array::from_fn(|i| bytes[first + i]));
+    [half(0), half(8)]
+}
+
+/// Returns the memory of numbers as words that several threads may store to, each anywhere.
+pub(crate) fn shared<T: Plain>(numbers: &mut [T]) -> &[AtomicU64] {
+    const { assert!(align_of::<T>() >= align_of::<AtomicU64>() && size_of::<T>().is_multiple_of(8)) };
+    let words = size_of_val(numbers) / size_of::<AtomicU64>();
+    // SAFETY: the same memory, borrowed mutably with it and aligned; an atomic word is any eight bytes, and
+    // any bytes are a `T`.
+    unsafe { std::slice::from_raw_parts(numbers.as_mut_ptr().cast(), words) }
 }

@@ -27,6 +27,7 @@ mod rows;
 mod run_ends;
 pub(crate) mod scalar;
 mod selection;
+mod sort;
 mod spans;
 mod take;
 mod take_bytes;

@@ -3,6 +3,8 @@
 //! The one idea: this file only determines the runs that remain, and their new ends. The caller takes the
 //! values of those runs like any array: they may be run-end encoded themselves.
 
+use std::ops::Range;
+
 use arrow_schema::DataType;
 
 use crate::array::{DeviceArray, Parts};
@@ -71,6 +73,23 @@ pub(crate) fn spanned(array: &DeviceArray) -> usize {
         }
     }
     total
+}
+
+/// Calls `visit` with each run and its rows.
+pub(crate) fn each(
+    array: &DeviceArray,
+    mut visit: impl FnMut(usize, Range<usize>) -> Result<()>,
+) -> Result<()> {
+    let ends = Ends::of(array);
+    let mut row = 0;
+    for run in 0..ends.runs {
+        let end = ends.get(run).saturating_sub(ends.offset).min(array.len());
+        if end > row {
+            visit(run, row..end)?;
+            row = end;
+        }
+    }
+    if row < array.len() { Err(uncovered(row)) } else { Ok(()) }
 }
 
 /// Returns the values of the runs that an array's rows cover.

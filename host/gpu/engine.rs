@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use arrow_cast::CastOptions;
-use arrow_schema::{DataType, SchemaRef};
+use arrow_schema::{DataType, SchemaRef, SortOptions};
 use bowstring_kernels::map::functions::FunctionCall;
 use bowstring_kernels::program::code::AGGREGATES;
 
@@ -12,7 +12,7 @@ use super::program::{self, Loaded};
 use super::structure::logical;
 use super::{Outside, Source, cast, concat, filter, nulls, selection, take, text};
 use crate::array::{Bitmap, DeviceArray, Side};
-use crate::engine::{Assembly, Engine, Filtered, Later, NullCheck, OutOfBounds, Selected, Valid};
+use crate::engine::{Assembly, Engine, Filtered, Later, NullCheck, OutOfBounds, Selected, Ties, Valid};
 use crate::expr::Fold;
 use crate::expr::plan::{Plan, TextTest};
 use crate::pass::{all, readable};
@@ -211,6 +211,29 @@ impl Engine for Gpu {
         Box::pin(text::test(test, left, right, rows, stream))
     }
 
+    fn sort_to_indices(
+        &self,
+        columns: &[(&DeviceArray, SortOptions)],
+        _: Option<usize>,
+        stream: &Stream,
+    ) -> Result<Pending<DeviceArray>> {
+        unsorted("sort_to_indices", columns.first().map(|(column, _)| *column), stream)
+    }
+
+    fn rank(
+        &self,
+        values: &DeviceArray,
+        _: SortOptions,
+        _: Ties,
+        stream: &Stream,
+    ) -> Result<Pending<DeviceArray>> {
+        unsorted("rank", Some(values), stream)
+    }
+
+    fn partition(&self, columns: &[DeviceArray], stream: &Stream) -> Result<Pending<DeviceArray>> {
+        unsorted("partition", columns.first(), stream)
+    }
+
     fn longest_list(&self) -> usize {
         LISTED
     }
@@ -222,6 +245,12 @@ impl Engine for Gpu {
     fn assembly(&self, _: &SchemaRef, _: usize) -> Option<Box<dyn Assembly>> {
         None
     }
+}
+
+/// Refuses to sort, which no kernel does yet.
+fn unsorted<T>(operation: &'static str, values: Option<&DeviceArray>, stream: &Stream) -> Result<Pending<T>> {
+    let what = values.map_or_else(|| "no columns".into(), |values| values.data_type().into());
+    Err(Error::Unsupported { operation, what, device: stream.device().place().device_type })
 }
 
 /// Concatenates in host memory: only arrow-select merges equal values of dictionaries.

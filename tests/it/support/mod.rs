@@ -23,6 +23,7 @@ mod hidden;
 pub mod meaning;
 pub mod native;
 pub mod operations;
+pub mod ordered;
 pub mod ptx;
 mod random;
 pub mod refusals;

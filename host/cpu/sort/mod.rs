@@ -1,0 +1,112 @@
+//! Sorting on the host: the order of rows, their ranks, and groups of equal rows.
+//!
+//! The one idea: every row becomes a number, a key followed by the row's own number, and numbers are
+//! sorted by digits. `columns.rs` makes keys of arrays of any type, `keys.rs` makes items of keys,
+//! `ordered.rs` has them sorted by `radix.rs`, or the first of them found by `top.rs`.
+
+mod columns;
+mod items;
+mod keys;
+mod ordered;
+mod radix;
+mod top;
+
+use arrow_schema::{DataType, SortOptions};
+
+use super::memory;
+use super::threads::{among_threads, each_part};
+use crate::Result;
+use crate::array::{Buffer, DeviceArray, Parts};
+use crate::device::HostPool;
+use crate::engine::Ties;
+use crate::rules::check_rows;
+
+use columns::{flatten, keys};
+use ordered::{ordered, starts_of_groups};
+use radix::{CHUNK, LEAF};
+
+/// Returns the rows of columns in their order, the first `limit` of them.
+pub(super) fn sort_to_indices(
+    columns: &[(&DeviceArray, SortOptions)],
+    limit: Option<usize>,
+    pool: &HostPool,
+) -> Result<DeviceArray> {
+    among_threads(rows_of(columns) > LEAF, |_| {
+        let columns = flattened("sort_to_indices", columns, pool)?;
+        let order = ordered(&keys(&columns.0, columns.1)?, limit, pool)?;
+        numbers(order, limit.map_or(columns.1, |limit| limit.min(columns.1)))
+    })
+}
+
+/// Returns the rank of each row.
+pub(super) fn ranks(
+    values: &DeviceArray,
+    options: SortOptions,
+    ties: Ties,
+    pool: &HostPool,
+) -> Result<DeviceArray> {
+    among_threads(values.len() > LEAF, |_| {
+        let (columns, rows) = flattened("rank", &[(values, options)], pool)?;
+        let keys = keys(&columns, rows)?;
+        let order = ordered(&keys, None, pool)?;
+        let order = memory::plain::<u32>(memory::bytes(&order)).expect("our own memory");
+        let new = starts_of_groups(&keys, Some(order), pool)?;
+        let new = &new.bytes()[..rows];
+        let mut memory = pool.alloc(rows * 4)?;
+        let out = memory::values_mut::<u32>(&mut memory);
+        let (mut start, mut rank) = (0, 0);
+        while start < rows {
+            let len = 1 + new[start + 1..].iter().take_while(|new| **new == 0).count();
+            rank = match ties {
+                Ties::Highest => start + len,
+                Ties::Lowest => start + 1,
+                Ties::Dense => rank + 1,
+            };
+            order[start..start + len].iter().for_each(|row| out[*row as usize] = rank as u32);
+            start += len;
+        }
+        numbers(memory.freeze(rows * 4), rows)
+    })
+}
+
+/// Returns the rows that differ from the row before them, in any column; the first row is one.
+pub(super) fn partition(columns: &[DeviceArray], pool: &HostPool) -> Result<DeviceArray> {
+    let columns: Vec<_> = columns.iter().map(|column| (column, SortOptions::default())).collect();
+    among_threads(rows_of(&columns) > LEAF, |_| {
+        let (columns, rows) = flattened("partition", &columns, pool)?;
+        let keys = keys(&columns, rows)?;
+        let parts = (0..rows).step_by(CHUNK).map(|first| first..rows.min(first + CHUNK));
+        each_part(parts, |part| keys.check(part))?.into_iter().collect::<Result<()>>()?;
+        let new = starts_of_groups(&keys, None, pool)?;
+        let new = &new.bytes()[..rows];
+        let count: usize = new.iter().map(|new| usize::from(*new)).sum();
+        let mut memory = pool.alloc(count * 4)?;
+        let starts = (0u32..).zip(new).filter(|(_, new)| **new != 0);
+        memory::values_mut::<u32>(&mut memory).iter_mut().zip(starts).for_each(|(out, (row, _))| *out = row);
+        numbers(memory.freeze(count * 4), count)
+    })
+}
+
+fn rows_of(columns: &[(&DeviceArray, SortOptions)]) -> usize {
+    columns.first().map_or(0, |(column, _)| column.len())
+}
+
+/// Makes the columns of keys, and counts their rows.
+fn flattened(
+    operation: &'static str,
+    columns: &[(&DeviceArray, SortOptions)],
+    pool: &HostPool,
+) -> Result<(Vec<columns::Column>, usize)> {
+    let rows = rows_of(columns);
+    check_rows(operation, rows)?;
+    let mut flat = vec![];
+    if rows > 0 {
+        columns.iter().try_for_each(|(column, options)| flatten(column, *options, None, pool, &mut flat))?;
+    }
+    Ok((flat, rows))
+}
+
+/// Makes an array of row numbers or ranks.
+fn numbers(buffer: Buffer, len: usize) -> Result<DeviceArray> {
+    DeviceArray::made(Parts { buffers: vec![buffer], ..Parts::new(DataType::UInt32, len) }, true)
+}
