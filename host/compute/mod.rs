@@ -24,8 +24,9 @@
 //! | [`filter_where`] | like [`filter`] | the rows for which an [expression](crate::expr) is true |
 //! | [`evaluate`] | never, unless a cast or a test of text does | the results of the expressions |
 //! | [`aggregate`] | once per batch, if it reads a column | one row |
-//! | [`sort_to_indices`], [`lexsort_to_indices`], [`rank`], [`partition`] | not on a GPU yet | nothing |
-//! | [`sort`], [`sort_by`] | not on a GPU yet | the rows, once |
+//! | [`sort_to_indices`], [`lexsort_to_indices`] | once; for text twice for each 7 equal bytes | nothing |
+//! | [`rank`], [`partition`] | like [`sort_to_indices`], and once more; `partition` once | nothing |
+//! | [`sort`], [`sort_by`] | like [`sort_to_indices`] and [`take`] | the rows, once |
 
 pub mod batches;
 mod cast;

@@ -44,7 +44,8 @@ impl<'a> SortColumn<'a> {
 /// order is that of `arrow_row`, with one exception: its descending order of unions turns around the types,
 /// but not the values of a type; ours turns around both.
 ///
-/// Only the CPU sorts so far; on a GPU this is [`Error::Unsupported`].
+/// Devices sort all types but nested ones, which are [`Error::Unsupported`] there. With a
+/// limit, they sort all rows.
 ///
 /// ```
 /// use bowstring::{Stream, compute::{SortOptions, sort_to_indices}, exchange::{from_arrow, to_arrow}};

@@ -10,7 +10,7 @@ use bowstring_kernels::program::code::AGGREGATES;
 use super::map::{Column, map};
 use super::program::{self, Loaded};
 use super::structure::logical;
-use super::{Outside, Source, cast, concat, filter, nulls, selection, take, text};
+use super::{Outside, Source, cast, concat, filter, nulls, selection, sort, take, text};
 use crate::array::{Bitmap, DeviceArray, Side};
 use crate::engine::{Assembly, Engine, Filtered, Later, NullCheck, OutOfBounds, Selected, Ties, Valid};
 use crate::expr::Fold;
@@ -214,24 +214,24 @@ impl Engine for Gpu {
     fn sort_to_indices(
         &self,
         columns: &[(&DeviceArray, SortOptions)],
-        _: Option<usize>,
+        limit: Option<usize>,
         stream: &Stream,
     ) -> Result<Pending<DeviceArray>> {
-        unsorted("sort_to_indices", columns.first().map(|(column, _)| *column), stream)
+        sort::sort_to_indices(columns, limit, stream)
     }
 
     fn rank(
         &self,
         values: &DeviceArray,
-        _: SortOptions,
-        _: Ties,
+        options: SortOptions,
+        ties: Ties,
         stream: &Stream,
     ) -> Result<Pending<DeviceArray>> {
-        unsorted("rank", Some(values), stream)
+        sort::groups::rank(values, options, ties, stream)
     }
 
     fn partition(&self, columns: &[DeviceArray], stream: &Stream) -> Result<Pending<DeviceArray>> {
-        unsorted("partition", columns.first(), stream)
+        sort::groups::partition(columns, stream)
     }
 
     fn longest_list(&self) -> usize {
@@ -245,12 +245,6 @@ impl Engine for Gpu {
     fn assembly(&self, _: &SchemaRef, _: usize) -> Option<Box<dyn Assembly>> {
         None
     }
-}
-
-/// Refuses to sort, which no kernel does yet.
-fn unsorted<T>(operation: &'static str, values: Option<&DeviceArray>, stream: &Stream) -> Result<Pending<T>> {
-    let what = values.map_or_else(|| "no columns".into(), |values| values.data_type().into());
-    Err(Error::Unsupported { operation, what, device: stream.device().place().device_type })
 }
 
 /// Concatenates in host memory: only arrow-select merges equal values of dictionaries.

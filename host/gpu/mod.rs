@@ -27,6 +27,7 @@ mod ranges_copy;
 mod rows;
 mod scan;
 mod selection;
+mod sort;
 mod structure;
 mod take;
 mod take_tables;

@@ -31,7 +31,7 @@ impl Pass {
     }
 
     /// Queues the copy of everything packed since the last one. Work that reads it must be queued later.
-    pub(super) fn send(&mut self) -> Result<()> {
+    pub fn send(&mut self) -> Result<()> {
         let Some((region, staged, part)) = self.small_uploads.unsent() else { return Ok(()) };
         let copied = self.copy_in(region, staged, part);
         self.small_uploads.sent();

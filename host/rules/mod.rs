@@ -24,7 +24,7 @@ mod zones;
 pub(crate) use fill::{fill_null, fill_nulls};
 pub(crate) use folds::{Folded, prepared};
 pub(crate) use misfits::{Misfits, misfits};
-pub(crate) use order::{Order, check_rows, too_many_rows, words};
+pub(crate) use order::{Order, Word, check_rows, too_many_rows, words};
 pub(crate) use refusals::{cast_by_arrow, does_not_fit, no_value, refusal, unread, unsupported};
 pub(crate) use rule::CastRule;
 pub use support::can_cast;

@@ -6,6 +6,7 @@ mod amd;
 mod batches;
 mod expressions;
 mod searches;
+mod sorts;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -103,6 +104,7 @@ impl Bench {
         self.written(rng);
         self.nulls(rng);
         self.others(rng);
+        self.sorts(rng);
         self.expressions(rng);
     }
 

@@ -59,6 +59,7 @@ mod readme;
 mod small_batches;
 mod soak;
 mod sort;
+mod sort_devices;
 mod support;
 mod take;
 mod terms;

@@ -12,10 +12,13 @@ use arrow_array::types::{Int64Type, UInt8Type};
 use arrow_array::{ArrayRef, DictionaryArray, Int64Array, RecordBatch, StringArray, UInt8Array};
 use arrow_cast::cast;
 use arrow_schema::DataType;
-use bowstring::compute::{Query, Selection, aggregate, concat, evaluate, filter_where};
+use bowstring::compute::{
+    Query, Selection, SortColumn, SortOptions, Ties, aggregate, concat, evaluate, filter_where,
+    lexsort_to_indices, partition, rank,
+};
 use bowstring::exchange::{batch_from_arrow, to_arrow};
 use bowstring::expr::{Aggregation, Options, col, count, lit, sum};
-use bowstring::{DeviceBatch, Error, Pending, Stream};
+use bowstring::{DeviceArray, DeviceBatch, Error, Pending, Stream};
 
 use crate::support::operations::{Answer, OPERATIONS};
 use crate::support::*;
@@ -136,9 +139,34 @@ fn same(target: &Target, ours: &DeviceBatch, theirs: &DeviceBatch) {
     }
 }
 
+/// Polls sorts, ranks and groups: of text, which takes a look for some bytes, then of a dictionary.
+fn sorts(target: &Target) {
+    let words: ArrayRef = Arc::new(StringArray::from_iter(
+        (0..ROWS).map(|i| (i % 5 > 0).then(|| format!("the same beginning {}", i * 7 % 40))),
+    ));
+    let keys = cast(&words, &DataType::Dictionary(DataType::Int16.into(), DataType::Utf8.into())).unwrap();
+    let here = [&words, &keys].map(|values| DeviceArray::try_from(values).unwrap());
+    let there = [&words, &keys].map(|values| target.import(values));
+    let options = SortOptions { descending: true, nulls_first: false };
+    let begin = |on: &[DeviceArray; 2], stream: &Stream| {
+        lexsort_to_indices(&on.each_ref().map(|values| SortColumn::new(values, options)), None, stream)
+    };
+    let (order, wakes) = polled(target, || begin(&there, &target.stream), &"lexsort_to_indices");
+    let expected = to_arrow(&begin(&here, &Stream::cpu()).wait().unwrap()).unwrap();
+    target.assert_same(&order.unwrap(), &expected, &"lexsort_to_indices");
+    assert!(wakes > 4, "words of equal text are looked at one by one");
+    let ranks = polled(target, || rank(&there[1], options, Ties::Dense, &target.stream), &"rank").0;
+    let expected = rank(&here[1], options, Ties::Dense, &Stream::cpu()).wait().unwrap();
+    target.assert_same(&ranks.unwrap(), &to_arrow(&expected).unwrap(), &"rank");
+    let groups = polled(target, || partition(&there, &target.stream), &"partition").0;
+    let expected = partition(&here, &Stream::cpu()).wait().unwrap();
+    target.assert_same(&groups.unwrap(), &to_arrow(&expected).unwrap(), &"partition");
+}
+
 /// Polls the operations that the table lacks.
 pub fn other_operations(target: &Target) {
     expressions(target);
+    sorts(target);
     for (seed, data_type) in (1..).zip(types()) {
         let context = format!("{data_type}");
         let mut random = Random::new(seed);

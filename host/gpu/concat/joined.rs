@@ -288,7 +288,7 @@ fn check_total(pass: &Pass, total: u64, most: u64, data_type: &DataType) -> Resu
 }
 
 /// Concatenates bitmaps; a missing one counts as all set.
-fn join_bits(
+pub(crate) fn join_bits(
     pass: &mut Pass,
     bitmaps: impl Iterator<Item = (Option<Bitmap>, usize)>,
     rows: usize,

@@ -8,7 +8,7 @@
 //! Text, lists and runs contribute only what their rows cover. Elements that rows merely point into come
 //! whole: dictionaries, the items of list views, the members of dense unions.
 
-mod joined;
+pub(crate) mod joined;
 
 use std::ops::Range;
 
