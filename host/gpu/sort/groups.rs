@@ -7,7 +7,7 @@ use bowstring_kernels::sort::ties::{NARROW, Narrow};
 
 use super::digits::entry;
 use super::keys::add_parts;
-use super::{decoded, sort_to_indices};
+use super::{decoded, decoded_one, numbers, sort_to_indices};
 use crate::array::{Bitmap, DeviceArray};
 use crate::engine::Ties;
 use crate::gpu::bitmap::{and, not};
@@ -34,18 +34,16 @@ struct Groups {
 pub(crate) fn partition(columns: &[DeviceArray], stream: &Stream) -> Result<Pending<DeviceArray>> {
     let (columns, on) = (columns.to_vec(), stream.clone());
     Ok(Pending::begin(stream, async move {
-        let mut plain = vec![];
-        for values in &columns {
-            plain.push(decoded(values, &on).await?);
-        }
+        let plain = decoded(&columns, &on).await?;
         let rows = plain.first().map_or(0, DeviceArray::len);
         let mut pass = Pass::begin("partition", &on)?;
         check_rows(pass.operation(), rows)?;
         if rows == 0 {
-            return numbers(pass, None, 0);
+            let none = pass.output(0)?;
+            return numbers(pass, &none, 0);
         }
         let groups = groups(&mut pass, &plain, rows).await?;
-        numbers(pass, Some(groups.starts), groups.count)
+        numbers(pass, &groups.starts, groups.count)
     }))
 }
 
@@ -59,13 +57,14 @@ pub(crate) fn rank(
 ) -> Result<Pending<DeviceArray>> {
     let (values, on) = (values.clone(), stream.clone());
     Ok(Pending::begin(stream, async move {
-        let values = decoded(&values, &on).await?;
+        let values = decoded_one(&values, &on).await?;
         let rows = values.len();
-        let pass = Pass::begin("rank", &on)?;
+        let mut pass = Pass::begin("rank", &on)?;
         check_rows(pass.operation(), rows)?;
         add_parts(&pass, &values, options, &mut vec![])?;
         if rows == 0 {
-            return numbers(pass, None, 0);
+            let none = pass.output(0)?;
+            return numbers(pass, &none, 0);
         }
         pass.finish()?;
         let order = sort_to_indices(&[(&values, options)], None, &on)?.await?;
@@ -90,7 +89,7 @@ pub(crate) fn rank(
         };
         let ranks = entry(&pass, RANKS, &[])?;
         pass.launch(ranks, &args)?;
-        numbers(pass, Some(out), rows)
+        numbers(pass, &out, rows)
     }))
 }
 
@@ -147,18 +146,4 @@ async fn groups(pass: &mut Pass, columns: &[DeviceArray], rows: usize) -> Result
 
 fn bitmap(region: &Region) -> BitPointer {
     (region.input(), 0)
-}
-
-/// Ends a pass that has made row numbers or ranks.
-fn numbers(pass: Pass, made: Option<Region>, len: usize) -> Result<DeviceArray> {
-    let mut pass = pass;
-    let made = match made {
-        Some(made) => made,
-        None => pass.output(0)?,
-    };
-    let mut parts = pass.parts(DataType::UInt32, len);
-    parts.buffers = vec![made.buffer()];
-    let numbers = DeviceArray::try_new(parts)?;
-    pass.finish()?;
-    Ok(numbers)
 }

@@ -29,29 +29,41 @@ pub(crate) fn sort_to_indices(
     limit: Option<usize>,
     stream: &Stream,
 ) -> Result<Pending<DeviceArray>> {
-    let columns: Vec<_> = columns.iter().map(|(values, options)| ((*values).clone(), *options)).collect();
+    let (values, options): (Vec<DeviceArray>, Vec<SortOptions>) =
+        columns.iter().map(|(values, options)| ((*values).clone(), *options)).unzip();
     let on = stream.clone();
     Ok(Pending::begin(stream, async move {
-        let mut plain = vec![];
-        for (values, options) in &columns {
-            plain.push((decoded(values, &on).await?, *options));
-        }
+        let plain: Vec<_> = decoded(&values, &on).await?.into_iter().zip(options).collect();
         let rows = plain.first().map_or(0, |(values, _)| values.len());
         let mut pass = Pass::begin("sort_to_indices", &on)?;
         for (values, _) in &plain {
             pass.input(values)?;
         }
         let order = order(&mut pass, &plain, rows).await?;
-        let mut parts = pass.parts(DataType::UInt32, limit.unwrap_or(rows).min(rows));
-        parts.buffers = vec![order.buffer()];
-        let indices = DeviceArray::try_new(parts)?;
-        pass.finish()?;
-        Ok(indices)
+        numbers(pass, &order, limit.unwrap_or(rows).min(rows))
     }))
 }
 
+/// Ends a pass that has made row numbers or ranks.
+fn numbers(pass: Pass, made: &Region, len: usize) -> Result<DeviceArray> {
+    let mut parts = pass.parts(DataType::UInt32, len);
+    parts.buffers = vec![made.buffer()];
+    let numbers = DeviceArray::try_new(parts)?;
+    pass.finish()?;
+    Ok(numbers)
+}
+
+/// Returns the arrays, each as [`decoded_one`] does.
+async fn decoded(columns: &[DeviceArray], stream: &Stream) -> Result<Vec<DeviceArray>> {
+    let mut plain = Vec::with_capacity(columns.len());
+    for values in columns {
+        plain.push(decoded_one(values, stream).await?);
+    }
+    Ok(plain)
+}
+
 /// Returns the array with its values in place of keys and runs, unless these values are nested.
-async fn decoded(values: &DeviceArray, stream: &Stream) -> Result<DeviceArray> {
+async fn decoded_one(values: &DeviceArray, stream: &Stream) -> Result<DeviceArray> {
     let plain = plain(values.data_type());
     if plain == values.data_type() || plain.is_nested() {
         return Ok(values.clone());

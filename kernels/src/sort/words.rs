@@ -8,8 +8,8 @@
 //! and small integers differ in few.
 
 use crate::memory::{Bits, In, Out};
-use crate::reduce::scan::TILE;
-use crate::target::{Number, Value, Wave};
+use crate::reduce::scan::{Summand, TILE};
+use crate::target::{Value, Wave};
 
 kernel! {
     family "sort";
@@ -90,32 +90,9 @@ macro_rules! units {
 units! { u8 => u32, u16 => u32, u32 => u32, u64 => u64, }
 
 /// A number that orders rows.
-pub(super) trait Word: Value + Number + core::ops::BitXor<Output = Self> {
-    /// Returns the low part of a number, as much as fits.
-    fn from_wide(wide: u64) -> Self;
-    /// Returns the number in 64 bits.
-    fn wide(self) -> u64;
-}
-impl Word for u32 {
-    #[inline(always)]
-    fn from_wide(wide: u64) -> u32 {
-        wide as u32
-    }
-    #[inline(always)]
-    fn wide(self) -> u64 {
-        u64::from(self)
-    }
-}
-impl Word for u64 {
-    #[inline(always)]
-    fn from_wide(wide: u64) -> u64 {
-        wide
-    }
-    #[inline(always)]
-    fn wide(self) -> u64 {
-        self
-    }
-}
+pub(super) trait Word: Summand + core::ops::BitXor<Output = Self> {}
+impl Word for u32 {}
+impl Word for u64 {}
 
 fn words_of<T: Unit<W>, W: Word>(args: &Words, wave: &mut Wave) {
     let (values, always, negative) = (args.values.cast::<T>(), args.always, args.negative);
