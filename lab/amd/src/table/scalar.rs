@@ -142,6 +142,8 @@ fn bits() -> Vec<Row> {
         row(Sop2, [21, 23, 37, 37], "s_orn2_b64 11:s_or_not1_b64", two(64, |a, b, _| nonzero(a | !b))),
         row(Sop2, [24, 26, 30, 30], "s_nor_b32", two(32, |a, b, _| nonzero(!(a | b) & WORD))),
         row(Sop2, [25, 27, 31, 31], "s_nor_b64", two(64, |a, b, _| nonzero(!(a | b)))),
+        row(Sop2, [26, 28, 32, 32], "s_xnor_b32", two(32, |a, b, _| nonzero(!(a ^ b) & WORD))),
+        row(Sop2, [27, 29, 33, 33], "s_xnor_b64", two(64, |a, b, _| nonzero(!(a ^ b)))),
         row(Sop2, [28, 30, 8, 8], "s_lshl_b32", shift(32, |a, by, _| nonzero(a << (by & 31) & WORD))),
         row(Sop2, [29, 31, 9, 9], "s_lshl_b64", shift(64, |a, by, _| nonzero(a << (by & 63)))),
         row(Sop2, [30, 32, 10, 10], "s_lshr_b32", shift(32, |a, by, _| nonzero(a >> (by & 31)))),
