@@ -51,6 +51,10 @@ fn in_rows(of: &DataType, options: SortOptions) -> bool {
 fn arrow_sorts(of: &DataType) -> bool {
     match of {
         DataType::Dictionary(_, of) => arrow_sorts(of),
+        DataType::RunEndEncoded(_, of) => {
+            let of = of.data_type();
+            !of.is_nested() && *of != DataType::Null && arrow_sorts(of)
+        }
         of => bowstring::device::testing::children(of)
             .into_iter()
             .all(|of| !of.is_nested() && *of != DataType::Null),
