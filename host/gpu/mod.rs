@@ -21,6 +21,7 @@ mod map;
 mod mask;
 mod nulls;
 mod parts;
+mod plain;
 mod program;
 mod ranges;
 mod ranges_copy;

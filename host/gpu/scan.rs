@@ -32,3 +32,33 @@ pub(crate) fn scan_sums(pass: &mut Pass, sums: &Region, tiles: usize, total: Out
     pass.launch(scan, &args)?;
     Ok(out)
 }
+
+/// Writes the sum of the counts before each of so many counts, and the sum of all, as numbers of 4 or 8
+/// bytes.
+pub(crate) fn sums_before(
+    pass: &mut Pass,
+    counts: &Region,
+    len: usize,
+    width: u32,
+    out: &Region,
+) -> Result<()> {
+    let (tiles, number) = (tiles(len), len as u64);
+    let mut bases = None;
+    if tiles > 1 {
+        let sums = pass.scratch::<u64>(tiles)?;
+        let sum = find(SUMS, &[4]).ok_or_else(|| pass.unsupported("sums"))?;
+        let args = Sums { values: counts.input(), count: In::absent(), len: number, sums: sums.out() };
+        pass.launch(sum, &args)?;
+        bases = Some(scan_sums(pass, &sums, tiles, Out::absent())?);
+    }
+    let args = Scan {
+        values: counts.input(),
+        count: In::absent(),
+        len: number,
+        bases: bases.as_ref().map_or(In::absent(), Region::input),
+        out: out.out(),
+        total: Out::absent(),
+    };
+    let scan = find(SCAN, &[4, width]).ok_or_else(|| pass.unsupported("sums"))?;
+    pass.launch(scan, &args)
+}

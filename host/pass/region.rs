@@ -24,7 +24,7 @@ impl Region {
     }
 
     /// The part of `bytes` bytes from `at` on.
-    pub(super) fn piece(&self, at: usize, bytes: usize) -> Region {
+    pub fn piece(&self, at: usize, bytes: usize) -> Region {
         assert!(at <= self.bytes && bytes <= self.bytes - at, "the piece is inside the region");
         Region { memory: self.memory.clone(), at: self.at + at, bytes }
     }

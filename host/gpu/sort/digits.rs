@@ -2,19 +2,18 @@
 
 use bowstring_kernels::memory::{In, Out};
 use bowstring_kernels::ranges::offsets::{REGULAR, Regular};
-use bowstring_kernels::reduce::scan::{SCAN, SUMS, Scan, Sums};
 use bowstring_kernels::sort::places::{COUNT, Count, DIGITS, PLACE, Place, runs};
 use bowstring_kernels::sort::words::{REORDER, Reorder};
 use bowstring_kernels::target::{Entry, find};
 
 use super::keys::Key;
 use crate::Result;
-use crate::gpu::scan::{scan_sums, tiles};
+use crate::gpu::scan::sums_before;
 use crate::pass::{Pass, Region};
 
 /// Memory for placements of so many rows, one after the other: the words and the order before a placement,
 /// and after it.
-pub(super) struct Placements {
+pub(crate) struct Placements {
     rows: usize,
     words: [Region; 2],
     orders: [Region; 2],
@@ -45,25 +44,25 @@ impl Placements {
 
     /// Puts the rows in the order of the bits of a key in which they differ. Rows that are equal keep the
     /// order so far.
-    pub fn sort(&mut self, pass: &mut Pass, key: &Key, differs: u64) -> Result<()> {
+    pub fn sort(&mut self, pass: &mut Pass, key: Key, differs: u64) -> Result<()> {
         let digits = digits(differs);
         let width = [key.width as u32];
         let (count, place) = (entry(pass, COUNT, &width)?, entry(pass, PLACE, &width)?);
-        let mut words = key.words.clone();
+        let mut words = key.words;
         if let Some(order) = self.order() {
             reorder(pass, key, order, self.rows, &self.words[1])?;
-            words = self.words[1].clone();
+            words = self.words[1].input();
         }
         let rows = self.rows as u64;
         for (i, shift) in digits.iter().enumerate() {
             let (shift, counts) = (*shift, self.counts.out());
-            pass.launch(count, &Count { words: words.input(), shift, rows, counts })?;
-            sums_before(pass, &self.counts, (DIGITS * runs(rows)) as usize, &self.places)?;
+            pass.launch(count, &Count { words, shift, rows, counts })?;
+            sums_before(pass, &self.counts, (DIGITS * runs(rows)) as usize, 4, &self.places)?;
             // The last digit of a key needs no words after it.
             let out = &self.words[i % 2];
             let to = self.order.map_or(0, |which| 1 - which);
             let args = Place {
-                words: words.input(),
+                words,
                 order: self.order().map_or(In::absent(), Region::input),
                 shift,
                 rows,
@@ -72,7 +71,7 @@ impl Placements {
                 out_order: self.orders[to].out(),
             };
             pass.launch(place, &args)?;
-            (words, self.order) = (out.clone(), Some(to));
+            (words, self.order) = (out.input(), Some(to));
         }
         Ok(())
     }
@@ -90,7 +89,7 @@ fn digits(mut differs: u64) -> Vec<u64> {
 }
 
 /// Returns the rows in their own order.
-pub(super) fn unchanged(pass: &mut Pass, rows: usize) -> Result<Region> {
+pub(crate) fn unchanged(pass: &mut Pass, rows: usize) -> Result<Region> {
     let out = pass.rows(rows + 1, 4)?;
     let regular = entry(pass, REGULAR, &[4])?;
     pass.launch(regular, &Regular { rows: rows as u64, size: 1, out: out.out() })?;
@@ -98,33 +97,10 @@ pub(super) fn unchanged(pass: &mut Pass, rows: usize) -> Result<Region> {
 }
 
 /// Writes the words of a key in an order.
-pub(super) fn reorder(pass: &mut Pass, key: &Key, order: &Region, rows: usize, out: &Region) -> Result<()> {
-    let args = Reorder { words: key.words.input(), order: order.input(), rows: rows as u64, out: out.out() };
+pub(super) fn reorder(pass: &mut Pass, key: Key, order: &Region, rows: usize, out: &Region) -> Result<()> {
+    let args = Reorder { words: key.words, order: order.input(), rows: rows as u64, out: out.out() };
     let reorder = entry(pass, REORDER, &[key.width as u32])?;
     pass.launch(reorder, &args)
-}
-
-/// Writes the sum of the counts before each count.
-fn sums_before(pass: &mut Pass, counts: &Region, len: usize, out: &Region) -> Result<()> {
-    let (tiles, number) = (tiles(len), len as u64);
-    let mut bases = None;
-    if tiles > 1 {
-        let sums = pass.scratch::<u64>(tiles)?;
-        let sum = entry(pass, SUMS, &[4])?;
-        let args = Sums { values: counts.input(), count: In::absent(), len: number, sums: sums.out() };
-        pass.launch(sum, &args)?;
-        bases = Some(scan_sums(pass, &sums, tiles, Out::absent())?);
-    }
-    let args = Scan {
-        values: counts.input(),
-        count: In::absent(),
-        len: number,
-        bases: bases.as_ref().map_or(In::absent(), Region::input),
-        out: out.out(),
-        total: Out::absent(),
-    };
-    let scan = entry(pass, SCAN, &[4, 4])?;
-    pass.launch(scan, &args)
 }
 
 /// Returns the entry of a table with a key.

@@ -7,12 +7,13 @@ use bowstring_kernels::sort::ties::{NARROW, Narrow};
 
 use super::digits::entry;
 use super::keys::add_parts;
-use super::{decoded, decoded_one, numbers, sort_to_indices};
+use super::{numbers, sort_to_indices};
 use crate::array::{Bitmap, DeviceArray};
 use crate::engine::Ties;
 use crate::gpu::bitmap::{and, not};
 use crate::gpu::concat::joined::join_bits;
 use crate::gpu::indices::Outside;
+use crate::gpu::plain::{decoded, decoded_one};
 use crate::gpu::structure::Marked;
 use crate::gpu::structure::alike::stretches;
 use crate::gpu::take::take_one;

@@ -9,15 +9,16 @@ use crate::Result;
 use crate::array::{Bitmap, DeviceArray};
 use crate::gpu::bitmap::aligned;
 use crate::gpu::rows::rows_of;
-use crate::pass::{BitPointer, Pass, Region, bits, validity};
+use crate::pass::{BitPointer, Pass, bits, validity};
 use crate::rules::{Order, Word, words};
 
 /// The most bytes of a value of which each byte is a word: each may take a placement.
 const BYTES: usize = 64;
 
 /// A key, as numbers that order as its rows.
-pub(super) struct Key {
-    pub words: Region,
+#[derive(Clone, Copy)]
+pub(crate) struct Key {
+    pub words: In<u8>,
     /// The bytes of a word: 4 or 8.
     pub width: usize,
 }
@@ -124,7 +125,7 @@ impl Source<'_> {
         };
         let entry = find(WORDS, &[entry]).ok_or_else(|| pass.unsupported(array.data_type()))?;
         pass.launch(entry, &args)?;
-        Ok(Key { words, width })
+        Ok(Key { words: words.input(), width })
     }
 }
 

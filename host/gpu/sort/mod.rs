@@ -6,19 +6,18 @@
 //!
 //! Memory for a row: 4 or 8 bytes for each word of a key, and up to 32 for its order and what is in work.
 
-mod digits;
+pub(crate) mod digits;
 pub(crate) mod groups;
-mod keys;
+pub(crate) mod keys;
 mod ties;
 
-use arrow_cast::CastOptions;
 use arrow_schema::{DataType, SortOptions};
 
-use super::cast::cast;
+use super::plain::decoded;
 use crate::array::DeviceArray;
 use crate::pass::{Pass, Pending, Region};
 use crate::rules::check_rows;
-use crate::{Error, Result, Stream};
+use crate::{Result, Stream};
 use digits::{Placements, unchanged};
 use keys::{Part, add_parts};
 
@@ -53,34 +52,6 @@ fn numbers(pass: Pass, made: &Region, len: usize) -> Result<DeviceArray> {
     Ok(numbers)
 }
 
-/// Returns the arrays, each as [`decoded_one`] does.
-async fn decoded(columns: &[DeviceArray], stream: &Stream) -> Result<Vec<DeviceArray>> {
-    let mut plain = Vec::with_capacity(columns.len());
-    for values in columns {
-        plain.push(decoded_one(values, stream).await?);
-    }
-    Ok(plain)
-}
-
-/// Returns the array with its values in place of keys and runs, unless these values are nested.
-async fn decoded_one(values: &DeviceArray, stream: &Stream) -> Result<DeviceArray> {
-    let plain = plain(values.data_type());
-    if plain == values.data_type() || plain.is_nested() {
-        return Ok(values.clone());
-    }
-    let cast = cast(&[(values, plain)], &CastOptions::default(), stream)?.await?;
-    cast.into_iter().next().ok_or_else(|| Error::invalid("sort_to_indices", "no array"))
-}
-
-/// Returns the type that keys and runs refer to in the end.
-fn plain(of: &DataType) -> &DataType {
-    match of {
-        DataType::Dictionary(_, of) => plain(of),
-        DataType::RunEndEncoded(_, of) => plain(of.data_type()),
-        of => of,
-    }
-}
-
 /// Returns the rows in order.
 async fn order(pass: &mut Pass, columns: &[(DeviceArray, SortOptions)], rows: usize) -> Result<Region> {
     check_rows(pass.operation(), rows)?;
@@ -106,7 +77,7 @@ async fn order(pass: &mut Pass, columns: &[(DeviceArray, SortOptions)], rows: us
     }
     let mut placements = Placements::new(pass, rows, keys.iter().map(|key| key.width).max().unwrap_or(8))?;
     for (key, differs) in keys.iter().zip(&differs).rev().filter(|(_, differs)| **differs != 0) {
-        placements.sort(pass, key, *differs)?;
+        placements.sort(pass, *key, *differs)?;
     }
     placements.order().cloned().map_or_else(|| unchanged(pass, rows), Ok)
 }

@@ -57,8 +57,8 @@ pub(super) async fn sorted(pass: &mut Pass, parts: &[Part<'_>], rows: usize) -> 
                 let mut key = source.key(&mut own, rows, differs.out())?;
                 if i > 0 {
                     let words = own.rows(now.rows, key.width)?;
-                    reorder(&mut own, &key, &now.order, now.rows, &words)?;
-                    key.words = words;
+                    reorder(&mut own, key, &now.order, now.rows, &words)?;
+                    key.words = words.input();
                 }
                 let step = Step { key, differs, text: None, last };
                 rest = now.sort(&mut own, step, &mut all).await?.rest;
@@ -94,7 +94,12 @@ pub(super) async fn sorted(pass: &mut Pass, parts: &[Part<'_>], rows: usize) -> 
                             row => Err(outside(row as usize)),
                         })?;
                     }
-                    let step = Step { key: Key { words, width: 8 }, differs, text: Some(*flip), last };
+                    let step = Step {
+                        key: Key { words: words.input(), width: 8 },
+                        differs,
+                        text: Some(*flip),
+                        last,
+                    };
                     let left = now.sort(&mut own, step, &mut all).await?;
                     own.finish()?;
                     rest = left.rest;
@@ -136,17 +141,17 @@ impl Rest {
         let (mut key, mut order) = (step.key, self.order);
         if differs != 0 {
             let mut placements = Placements::new(pass, self.rows, 8)?;
-            placements.sort(pass, &key, differs)?;
+            placements.sort(pass, key, differs)?;
             if let Some((_, groups)) = &self.within {
                 let bits = u64::MAX >> (self.groups as u64 - 1).leading_zeros().min(63);
-                let groups = Key { words: groups.clone(), width: 4 };
-                placements.sort(pass, &groups, if self.groups > 1 { bits } else { 0 })?;
+                let groups = Key { words: groups.input(), width: 4 };
+                placements.sort(pass, groups, if self.groups > 1 { bits } else { 0 })?;
             }
             if let Some(by) = placements.order() {
                 let (words, rows) = (pass.rows(self.rows, key.width)?, pass.rows(self.rows, 4)?);
-                reorder(pass, &key, by, self.rows, &words)?;
-                reorder(pass, &Key { words: order, width: 4 }, by, self.rows, &rows)?;
-                (key.words, order) = (words, rows);
+                reorder(pass, key, by, self.rows, &words)?;
+                reorder(pass, Key { words: order.input(), width: 4 }, by, self.rows, &rows)?;
+                (key.words, order) = (words.input(), rows);
             }
             match &self.within {
                 None => *all = order.clone(),
@@ -164,7 +169,7 @@ impl Rest {
         let bytes = self.rows.div_ceil(32) * 4;
         let (begins, goes_on, more) = (pass.output(bytes)?, pass.output(bytes)?, pass.zeroed(8)?);
         let args = Ties {
-            words: key.words.input(),
+            words: key.words,
             groups: self.within.as_ref().map_or(In::absent(), |(_, groups)| groups.input()),
             flip: step.text.unwrap_or(0),
             only_more: step.last.into(),
