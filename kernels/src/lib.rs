@@ -56,6 +56,8 @@ pub mod target;
 pub mod column;
 pub mod encoded;
 pub mod gather;
+pub mod group;
+pub mod join;
 pub mod map;
 pub mod memory;
 pub mod program;
@@ -72,6 +74,8 @@ host_only! {
         let shapes = [
             encoded::TABLES,
             gather::TABLES,
+            group::TABLES,
+            join::TABLES,
             map::functions::TABLES,
             program::TABLES,
             ranges::TABLES,

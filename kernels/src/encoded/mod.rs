@@ -12,6 +12,7 @@
 //! [`NONE`](rows::NONE).
 
 pub mod distinct;
+pub(crate) mod equal;
 pub mod rows;
 pub mod runs;
 pub mod unions;

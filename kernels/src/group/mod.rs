@@ -1,0 +1,21 @@
+//! Groups of equal rows.
+//!
+//! The one idea: the keys of a row become a word ([`keys`]), and a hash table finds the first row with that
+//! word ([`table`]). Groups are numbered in the order of their first rows, so that no number depends on the
+//! order in which lanes arrive. The rows of a group are then put together, in [`segments`], and their values
+//! are folded there ([`fold`]).
+
+pub mod divide;
+pub mod fold;
+pub mod keys;
+pub mod segments;
+pub mod table;
+
+host_only! {
+    /// The tables of entries of these modules.
+    pub(crate) static TABLES: &[&dyn crate::target::Table] = &[
+        &divide::DIVIDE, &fold::FOLD, &keys::CHECK, &keys::WORDS, &segments::LENGTHS, &segments::PIECES,
+        &segments::SPANS,
+        &table::IDS, &table::INSERT, &table::NUMBER, &table::OWN,
+    ];
+}
