@@ -7,6 +7,7 @@
 use std::borrow::Cow;
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 
 use arrow_cast::CastOptions;
 use arrow_schema::{DataType, SchemaRef, SortOptions};
@@ -179,6 +180,42 @@ pub(crate) trait Engine: Sync {
     /// Returns the rows, as UInt32, that differ from the row before them, and the first row.
     fn partition(&self, columns: &[DeviceArray], stream: &Stream) -> Result<Pending<DeviceArray>>;
 
+    /// Numbers the groups of equal rows in columns of one length, of which there is at least one.
+    fn group(&self, columns: &[DeviceArray], stream: &Stream) -> Result<Pending<Groups>>;
+
+    /// Folds the values of each group; see [`GroupFold`] for the types.
+    fn fold_groups(
+        &self,
+        folds: &[GroupFold],
+        groups: &Groups,
+        stream: &Stream,
+    ) -> Result<Pending<Vec<DeviceArray>>>;
+
+    /// Divides sums, of type Decimal256, by counts, of type Int64, after moving the point by `up` digits.
+    /// Truncates. A quotient of more than 38 digits is [`Error::Invalid`](crate::Error::Invalid), or null if
+    /// `safe`. The result is a Decimal128 of this scale.
+    fn divide_sums(
+        &self,
+        sums: &DeviceArray,
+        counts: &DeviceArray,
+        up: u32,
+        scale: i8,
+        safe: bool,
+        stream: &Stream,
+    ) -> Result<DeviceArray>;
+
+    /// Makes a table of rows, of at least one key each, that others find by their keys. Rows with a null
+    /// match nothing unless nulls are equal.
+    fn table(
+        &self,
+        keys: &[DeviceArray],
+        nulls_equal: bool,
+        stream: &Stream,
+    ) -> Result<Pending<Arc<dyn Table>>>;
+
+    /// Marks the rows, of so many, whose numbers are in `of`, a UInt32 array.
+    fn mark(&self, of: &DeviceArray, rows: usize, stream: &Stream) -> Result<DeviceArray>;
+
     /// The length of the longest list whose values a plan compares one by one.
     fn longest_list(&self) -> usize;
 
@@ -204,6 +241,33 @@ pub(crate) trait Selected: Send + Sync {
 
     /// Keeps these rows of columns that are as long as the mask was.
     fn filter(&self, columns: &[DeviceArray], stream: &Stream) -> Result<Pending<Vec<DeviceArray>>>;
+}
+
+/// Rows that others find by their keys. Any number of threads may use it.
+pub(crate) trait Table: Send + Sync {
+    /// The group of equal keys of each of its rows, as UInt32; null for those that match nothing.
+    fn ids(&self) -> &DeviceArray;
+
+    /// The number of groups.
+    fn groups(&self) -> usize;
+
+    /// Whether each row is a group of its own, which has its number.
+    fn is_unique(&self) -> bool;
+
+    /// Finds the group that each row's keys have, as UInt32; null for rows that match none.
+    fn find(self: Arc<Self>, keys: &[DeviceArray], stream: &Stream) -> Result<Pending<DeviceArray>>;
+
+    /// Returns pairs, a row of the table and one of `found`, as UInt32: for each row that was found, all rows
+    /// of its group in their order. With `outer`, a row that was not found has one pair, with null. The rows
+    /// of
+    /// `found` are numbered from `first` on.
+    fn pairs(
+        &self,
+        found: &DeviceArray,
+        first: usize,
+        outer: bool,
+        stream: &Stream,
+    ) -> Result<Pending<[DeviceArray; 2]>>;
 }
 
 /// A batch under construction.
@@ -236,6 +300,38 @@ pub(crate) enum Valid {
     None,
     /// Booleans without nulls, true for valid rows.
     These(DeviceArray),
+}
+
+/// The groups of equal rows of columns, numbered in the order of their first rows.
+#[derive(Clone, Debug)]
+pub struct Groups {
+    /// The group of each row, as UInt32.
+    pub(crate) ids: DeviceArray,
+    /// The first row of each group, as UInt32. They ascend.
+    pub(crate) firsts: DeviceArray,
+}
+
+/// A fold of the values of each group, which skips nulls.
+///
+/// | fold | values | result |
+/// | --- | --- | --- |
+/// | sum | Int64, UInt64 | Decimal128(38, 0), exact; the type of the values if it `wraps` |
+/// | sum | Decimal128, Decimal256 | Decimal256 of 76 digits and the same scale, modulo 2^256 |
+/// | sum | Float32, Float64 | the same type |
+/// | min, max | values of up to 16 bytes that are numbers | the same type |
+/// | count | any | Int64, never null |
+///
+/// A group without values has null, except for a count. The sum of floats starts from 0.0 and adds pieces of
+/// [`PIECE`](crate::rules::PIECE) rows of the group: the values of a piece in the order of their rows, then
+/// the sums of the pieces in the same way, until one is left. So it is the same on every device. NaN
+/// is the canonical one.
+#[derive(Clone, Debug)]
+pub(crate) struct GroupFold {
+    pub fold: Fold,
+    /// As many values as there are rows. Without any, a count counts rows.
+    pub values: Option<DeviceArray>,
+    /// Whether a sum of integers wraps around.
+    pub wraps: bool,
 }
 
 /// The rank of rows that are equal.

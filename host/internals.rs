@@ -9,6 +9,7 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 pub use crate::device::shown::*;
+pub use crate::rules::seeds::{Hashes, set as set_hashes};
 
 use crate::cpu::VectorLevel;
 use crate::device::Event;

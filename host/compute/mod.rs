@@ -27,6 +27,10 @@
 //! | [`sort_to_indices`], [`lexsort_to_indices`] | once; for text twice for each 7 equal bytes | nothing |
 //! | [`rank`], [`partition`] | like [`sort_to_indices`], and once more; `partition` once | nothing |
 //! | [`sort`], [`sort_by`] | like [`sort_to_indices`] and [`take`] | the rows, once |
+//! | [`group`] | once per call | nothing |
+//! | [`distinct`], [`Query::group_by`] | like [`group`] and [`take`] | the first rows of groups |
+//! | [`JoinTable::new`], [`Matches::pairs`] | once each | the left keys, if they are dictionaries or runs |
+//! | [`join`] | like these and [`take`] | the rows of both sides |
 
 pub mod batches;
 mod cast;
@@ -34,9 +38,14 @@ mod coalesce;
 mod computed;
 mod concat;
 mod drop_nulls;
+mod evaluated;
 mod expressions;
 mod fill_null;
 mod filter;
+mod grouped;
+mod groups;
+mod join;
+mod join_table;
 mod nullability;
 mod nulls;
 mod query;
@@ -56,6 +65,9 @@ pub use drop_nulls::{DropIf, DropOptions, drop_nulls};
 pub use expressions::{aggregate, evaluate, filter_where};
 pub use fill_null::fill_null;
 pub use filter::filter;
+pub use groups::{Groups, distinct, group};
+pub use join::{JoinKind, JoinOptions, join};
+pub use join_table::{JoinTable, Matches, Pairs};
 pub use nulls::{is_not_null, is_null, logical_null_count, null_count};
 pub use query::{BoundQuery, Query};
 pub use scalar::Scalar;

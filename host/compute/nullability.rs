@@ -51,3 +51,10 @@ fn refuse(nulls: usize, name: &str) -> Result<()> {
         _ => Err(Error::invalid("cast", format!("{nulls} nulls in {name:?}, which is not nullable"))),
     }
 }
+
+/// Returns the array without its validity, which marks no null.
+pub(super) fn never_null(values: &DeviceArray) -> Result<DeviceArray> {
+    let mut parts = values.clone().into_parts();
+    (parts.validity, parts.null_count) = (None, Some(0));
+    DeviceArray::try_new(parts)
+}

@@ -4,22 +4,22 @@
 //! The one idea: a bound query is plans with named roles (a condition, outputs). Whatever a plan's program
 //! cannot run (casts, tests of text) runs before it, see [`settled`](super::settled).
 
-use std::future::Future;
 use std::sync::Arc;
 
-use arrow_schema::{Field, Schema, SchemaRef};
+use arrow_schema::{Schema, SchemaRef};
 
 use super::batches::{each_ahead, under};
 use super::cast::{CastOptions, check_cast};
+use super::evaluated::{Evaluated, begin, check};
+use super::grouped::{Grouped, Merged, Partial};
 use super::settled::settled;
-use super::{Selection, computed, engine, reach_all};
+use super::{Selection, engine, reach_all};
 use crate::array::{Batches, Place};
 use crate::expr::bind::bind;
 use crate::expr::plan::{Op, Plan};
-use crate::expr::print::name;
 use crate::expr::{Aggregation, Expr, Fold, Options};
 use crate::rules::{Folded, prepared};
-use crate::{DeviceArray, DeviceBatch, Error, Pending, Result, Stream, pass};
+use crate::{DeviceBatch, Error, Pending, Result, Stream};
 
 /// A description of results: the rows of batches to keep, and columns or aggregates of those.
 ///
@@ -38,6 +38,7 @@ use crate::{DeviceArray, DeviceBatch, Error, Pending, Result, Stream, pass};
 #[derive(Clone, Debug, Default)]
 pub struct Query {
     filter: Option<Expr>,
+    keys: Vec<Expr>,
     wanted: Wanted,
 }
 
@@ -62,19 +63,10 @@ pub struct BoundQuery {
 #[derive(Clone, Debug)]
 enum Results {
     Rows,
-    Columns(Columns),
+    Columns(Evaluated),
     /// The plan has the condition.
     Aggregates(Arc<Plan>, Folded),
-}
-
-/// Columns computed from the kept rows of some columns.
-#[derive(Clone, Debug)]
-struct Columns {
-    plan: Arc<Plan>,
-    /// The columns of the input that the plan reads, in its order, and their schema.
-    read: Vec<usize>,
-    schema: SchemaRef,
-    fields: Vec<Field>,
+    Groups(Grouped),
 }
 
 impl Query {
@@ -99,7 +91,28 @@ impl Query {
         Query { wanted: Wanted::Columns(exprs.into_iter().map(Into::into).collect()), ..self }
     }
 
-    /// Aggregates the kept rows into one row.
+    /// Groups the kept rows by keys: the result has a row for each group, in the order of the groups' first
+    /// rows, with the keys and then the aggregates. Without aggregates, it has the distinct keys. See
+    /// [`group`](super::group) for when keys are equal. Without keys, all rows are one group.
+    ///
+    /// ```
+    /// use arrow_array::record_batch;
+    /// use bowstring::{DeviceBatch, Stream, compute::Query, expr::{Options, col, sum}};
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let batch = DeviceBatch::try_from(&record_batch!(("k", Utf8, ["b", "a", "b"]), ("n", Int64, [1, 2,
+    /// 3]))?)?; let query = Query::new().group_by([col("k")]).aggregate([sum(col("n")).alias("total")]); let
+    /// query = query.bind(batch.schema(), &Options::default())?; let totals =
+    /// arrow_array::RecordBatch::try_from(&query.run(&batch, &Stream::cpu()).wait()?)?;
+    /// assert_eq!(totals.column(0).as_ref(), &arrow_array::StringArray::from(vec!["b", "a"]));
+    /// assert_eq!(totals.column(1).as_ref(), &arrow_array::Int64Array::from(vec![4, 2]));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn group_by(self, keys: impl IntoIterator<Item: Into<Expr>>) -> Query {
+        Query { keys: keys.into_iter().map(Into::into).collect(), ..self }
+    }
+
+    /// Aggregates the kept rows into one row, or into one for each group.
     pub fn aggregate(self, aggregations: impl IntoIterator<Item: Into<Aggregation>>) -> Query {
         let aggregations = aggregations.into_iter().map(Into::into).collect();
         Query { wanted: Wanted::Aggregates(aggregations), ..self }
@@ -110,9 +123,18 @@ impl Query {
         let filter = self.filter.as_ref();
         let filter_plan = || filter.map(|filter| bind(Some(filter), &[], schema, options)).transpose();
         let (filter, results) = match &self.wanted {
+            Wanted::Columns(_) if !self.keys.is_empty() => {
+                return Err(Error::invalid("query", "groups have keys and aggregates, but no other columns"));
+            }
+            Wanted::Rows if !self.keys.is_empty() => {
+                (filter_plan()?, Results::Groups(Grouped::bind(&self.keys, &[], schema, options)?))
+            }
+            Wanted::Aggregates(aggregations) if !self.keys.is_empty() => {
+                (filter_plan()?, Results::Groups(Grouped::bind(&self.keys, aggregations, schema, options)?))
+            }
             Wanted::Rows => (filter_plan()?, Results::Rows),
             Wanted::Columns(exprs) => {
-                (filter_plan()?, Results::Columns(Columns::bind(exprs, schema, options)?))
+                (filter_plan()?, Results::Columns(Evaluated::bind(exprs, schema, options)?))
             }
             Wanted::Aggregates(aggregations) => {
                 let of: Vec<Expr> = aggregations.iter().map(|one| one.of.clone()).collect();
@@ -135,53 +157,6 @@ impl Query {
     }
 }
 
-impl Columns {
-    fn bind(exprs: &[Expr], schema: &Schema, options: &Options) -> Result<Columns> {
-        let mut plan = bind(None, exprs, schema, options)?;
-        let nullable = plan.nullable(|index| schema.field(index).is_nullable());
-        let field = |(expr, output): (&Expr, &usize)| {
-            let node = &plan.nodes[*output];
-            match node.op {
-                Op::Column(index) => schema.field(index).clone().with_name(name(expr, schema)),
-                _ => Field::new(name(expr, schema), node.data_type.clone(), nullable[*output]),
-            }
-        };
-        let fields = exprs.iter().zip(&plan.outputs).map(field).collect();
-        let read = plan.renumber_columns();
-        let schema =
-            Arc::new(schema.project(&read).map_err(|error| Error::invalid("query", error.to_string()))?);
-        Ok(Columns { plan: Arc::new(plan), read, schema, fields })
-    }
-
-    /// Evaluates the columns. `columns` are those that the plan reads.
-    async fn evaluate(self, columns: DeviceBatch, stream: Stream) -> Result<DeviceBatch> {
-        let Columns { plan, mut fields, .. } = self;
-        let rows = columns.len();
-        let (plan, arrays) = settled("evaluate", &plan, &columns, &stream).await?;
-        let is_column = |output: &usize| matches!(plan.nodes[*output].op, Op::Column(_));
-        let computed: Vec<usize> = plan.outputs.iter().copied().filter(|output| !is_column(output)).collect();
-        let mut made = computed::outputs(&plan.only(&computed), &arrays, rows, &stream)?.into_iter();
-        let mut results = vec![];
-        for (output, field) in plan.outputs.iter().zip(&mut fields) {
-            let array = match plan.nodes[*output].op {
-                Op::Column(index) => arrays[index].clone(),
-                _ => made.next().expect("one for each that is computed"),
-            };
-            // Data may contain nulls even if the schema says otherwise.
-            if !field.is_nullable() && array.possible_nulls().is_some() {
-                *field = field.clone().with_nullable(true);
-            }
-            results.push(array);
-        }
-        // The remaining arrays only report which rows failed.
-        let failing: Vec<DeviceArray> = made.collect();
-        pass::readable(&failing).await;
-        failing.iter().try_for_each(DeviceArray::wait)?;
-        let made = DeviceBatch::try_new(Arc::new(Schema::new(fields)), results, rows)?;
-        Ok(made.with_metadata(columns.metadata().clone()))
-    }
-}
-
 impl BoundQuery {
     /// The schema of the results. A batch of results may have nullable fields where this schema has none, if
     /// the input has nulls against its own schema.
@@ -190,6 +165,7 @@ impl BoundQuery {
             Results::Rows => self.schema.clone(),
             Results::Columns(columns) => Arc::new(Schema::new(columns.fields.clone())),
             Results::Aggregates(_, folded) => Arc::new(folded.schema()),
+            Results::Groups(grouped) => grouped.schema(),
         }
     }
 
@@ -210,7 +186,7 @@ impl BoundQuery {
                 }
             }
         }
-        Ok(())
+        if let Results::Groups(grouped) = &self.results { grouped.check(stream) } else { Ok(()) }
     }
 
     fn plans(&self) -> impl Iterator<Item = &Arc<Plan>> {
@@ -218,6 +194,7 @@ impl BoundQuery {
             Results::Rows => None,
             Results::Columns(columns) => Some(&columns.plan),
             Results::Aggregates(plan, _) => Some(plan),
+            Results::Groups(grouped) => Some(grouped.plan()),
         };
         self.filter.iter().chain(results)
     }
@@ -231,12 +208,10 @@ impl BoundQuery {
                 (Results::Rows, None) => Pending::known(Ok(batch.clone())),
                 (Results::Rows, Some(filter)) => self.filtered(filter, batch.clone(), batch, stream)?,
                 (Results::Columns(columns), None) => {
-                    let read = projected(batch, &columns.schema, &columns.read)?;
-                    begin(stream, columns.clone().evaluate(read, stream.clone()))?
+                    begin(stream, columns.clone().evaluate(columns.read(batch)?, stream.clone()))?
                 }
                 (Results::Columns(columns), Some(filter)) => {
-                    let read = projected(batch, &columns.schema, &columns.read)?;
-                    let kept = self.filtered(filter, read, batch, stream)?;
+                    let kept = self.filtered(filter, columns.read(batch)?, batch, stream)?;
                     let (columns, on) = (columns.clone(), stream.clone());
                     begin(stream, async move { columns.evaluate(kept.await?, on).await })?
                 }
@@ -244,13 +219,18 @@ impl BoundQuery {
                     let folded = folded.clone();
                     self.partials(plan, &folded, batch, stream)?.map(move |words| folded.row(&words))
                 }
+                (Results::Groups(grouped), _) => {
+                    let (partial, grouped, on) =
+                        (self.groups(grouped, batch, stream)?, grouped.clone(), stream.clone());
+                    begin(stream, async move { grouped.finish(partial.await?, on).await })?
+                }
             })
         })
     }
 
     /// Runs the query on each batch of a stream when its result is requested; all must have the bound schema.
-    /// A query that aggregates yields one row for all batches, and begins one batch while it waits for
-    /// another. The row number in an error counts from the start of its batch.
+    /// A query that aggregates yields one row for all batches, or one batch of groups, and begins one batch
+    /// while it waits for another. The row number in an error counts from the start of its batch.
     pub fn run_batches(&self, batches: Batches, stream: &Stream) -> Batches {
         let (query, on, schema) = (self.clone(), stream.clone(), self.schema());
         if let Results::Aggregates(plan, folded) = &self.results {
@@ -259,6 +239,11 @@ impl BoundQuery {
             return Batches::new(schema, Place::CPU, row);
         }
         let (to, place) = (schema.clone(), stream.device().place());
+        if let Results::Groups(grouped) = &self.results {
+            let grouped = grouped.clone();
+            let groups = std::iter::once_with(move || under(&to, &query.grouped(&grouped, batches, &on)?));
+            return Batches::new(schema, place, groups);
+        }
         let ahead = if self.filter.is_some() { engine(stream).batches_ahead() } else { 0 };
         let results = each_ahead(batches, ahead, move |batch| Ok(query.run(batch, &on)));
         Batches::new(schema, place, results.map(move |batch| under(&to, &batch?)))
@@ -296,6 +281,33 @@ impl BoundQuery {
             let made = DeviceBatch::try_new(rows.schema().clone(), kept.columns, kept.rows)?;
             Ok(made.with_metadata(rows.metadata().clone()))
         })
+    }
+
+    /// The groups of a batch.
+    fn groups(&self, grouped: &Grouped, batch: &DeviceBatch, stream: &Stream) -> Result<Pending<Partial>> {
+        let (read, grouped, on) = (grouped.read(batch)?, grouped.clone(), stream.clone());
+        let Some(filter) = self.filter.as_ref().filter(|_| !batch.is_empty()) else {
+            return begin(stream, grouped.partial(read, on));
+        };
+        let kept = self.filtered(filter, read, batch, stream)?;
+        begin(stream, async move { grouped.partial(kept.await?, on).await })
+    }
+
+    /// Groups the rows of many batches. The memory it takes depends on the number of groups, not of rows.
+    fn grouped(&self, grouped: &Grouped, batches: Batches, stream: &Stream) -> Result<DeviceBatch> {
+        let mut merged = Merged::new(grouped.clone(), stream.clone());
+        let mut before: Option<Pending<Partial>> = None;
+        for batch in batches {
+            let batch = batch?;
+            check("query", &self.schema, &batch)?;
+            if !batch.is_empty()
+                && let Some(before) = before.replace(self.groups(grouped, &batch, stream)?)
+            {
+                merged.add(before.wait()?)?;
+            }
+        }
+        before.map_or(Ok(()), |last| merged.add(last.wait()?))?;
+        merged.finish()
     }
 
     /// The partial aggregates that each launch produces.
@@ -346,35 +358,4 @@ impl BoundQuery {
         add(before)?;
         folded.row(&if all.is_empty() { vec![vec![]] } else { all })
     }
-}
-
-/// Checks that a batch has the types of the schema that the plan was bound to.
-fn check(operation: &'static str, schema: &Schema, batch: &DeviceBatch) -> Result<()> {
-    let (bound, there) = (schema.fields().len(), batch.columns().len());
-    if bound != there {
-        return Err(Error::invalid(operation, format!("{there} columns, bound to {bound}")));
-    }
-    for (field, column) in schema.fields().iter().zip(batch.columns()) {
-        if field.data_type() != column.data_type() {
-            let problem =
-                format!("{} is {}, bound as {}", field.name(), column.data_type(), field.data_type());
-            return Err(Error::invalid(operation, problem));
-        }
-    }
-    Ok(())
-}
-
-/// The batch with only these columns.
-fn projected(batch: &DeviceBatch, schema: &SchemaRef, columns: &[usize]) -> Result<DeviceBatch> {
-    let columns = columns.iter().map(|column| batch.columns()[*column].clone()).collect();
-    Ok(DeviceBatch::try_new(schema.clone(), columns, batch.len())?.with_metadata(batch.metadata().clone()))
-}
-
-/// Begins an operation on a stream.
-fn begin<T>(
-    stream: &Stream,
-    operation: impl Future<Output = Result<T>> + Send + 'static,
-) -> Result<Pending<T>> {
-    let _current = stream.enter()?;
-    Ok(Pending::begin(stream, operation))
 }

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::future::ready;
+use std::sync::Arc;
 
 use arrow_cast::CastOptions;
 use arrow_schema::{DataType, SchemaRef, SortOptions};
@@ -11,9 +12,14 @@ use super::assembly;
 use super::indices::Indices;
 use super::selection::{PARALLEL, Selection};
 use super::threads::among_threads;
-use super::{admitted, cast, concat, filter, logical, map, memory, nulls, program, sort, take, text};
+use super::{
+    admitted, cast, concat, filter, group, join, logical, map, memory, nulls, program, sort, take, text,
+};
 use crate::array::{Bitmap, DeviceArray, Parts, Side};
-use crate::engine::{Assembly, Engine, Filtered, Later, NullCheck, OutOfBounds, Selected, Ties, Valid};
+use crate::engine::{
+    Assembly, Engine, Filtered, GroupFold, Groups, Later, NullCheck, OutOfBounds, Selected, Table, Ties,
+    Valid,
+};
 use crate::expr::Fold;
 use crate::expr::plan::{Plan, TextTest};
 use crate::{Error, Pending, Result, Stream};
@@ -268,6 +274,44 @@ impl Engine for Cpu {
         let columns = columns.iter().map(|column| admitted(column).map(Cow::into_owned));
         let columns = columns.collect::<Result<Vec<DeviceArray>>>()?;
         Ok(Pending::known(sort::partition(&columns, stream.device().host_pool())))
+    }
+
+    fn group(&self, columns: &[DeviceArray], stream: &Stream) -> Result<Pending<Groups>> {
+        group::group(columns, stream)
+    }
+
+    fn fold_groups(
+        &self,
+        folds: &[GroupFold],
+        groups: &Groups,
+        stream: &Stream,
+    ) -> Result<Pending<Vec<DeviceArray>>> {
+        group::fold_groups(folds, groups, stream)
+    }
+
+    fn divide_sums(
+        &self,
+        sums: &DeviceArray,
+        counts: &DeviceArray,
+        up: u32,
+        scale: i8,
+        safe: bool,
+        stream: &Stream,
+    ) -> Result<DeviceArray> {
+        group::divide_sums(sums, counts, up, scale, safe, stream)
+    }
+
+    fn table(
+        &self,
+        keys: &[DeviceArray],
+        nulls_equal: bool,
+        stream: &Stream,
+    ) -> Result<Pending<Arc<dyn Table>>> {
+        join::table(keys, nulls_equal, stream)
+    }
+
+    fn mark(&self, of: &DeviceArray, rows: usize, stream: &Stream) -> Result<DeviceArray> {
+        join::mark(of, rows, stream)
     }
 
     fn longest_list(&self) -> usize {

@@ -1,6 +1,7 @@
 //! A device's engine: operations launch kernels on the stream, and wait only for numbers that they need.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use arrow_cast::CastOptions;
 use arrow_schema::{DataType, SchemaRef, SortOptions};
@@ -10,9 +11,12 @@ use bowstring_kernels::program::code::AGGREGATES;
 use super::map::{Column, map};
 use super::program::{self, Loaded};
 use super::structure::logical;
-use super::{Outside, Source, cast, concat, filter, nulls, selection, sort, take, text};
+use super::{Outside, Source, cast, concat, filter, group, join, nulls, selection, sort, take, text};
 use crate::array::{Bitmap, DeviceArray, Side};
-use crate::engine::{Assembly, Engine, Filtered, Later, NullCheck, OutOfBounds, Selected, Ties, Valid};
+use crate::engine::{
+    Assembly, Engine, Filtered, GroupFold, Groups, Later, NullCheck, OutOfBounds, Selected, Table, Ties,
+    Valid,
+};
 use crate::expr::Fold;
 use crate::expr::plan::{Plan, TextTest};
 use crate::pass::{all, readable};
@@ -232,6 +236,44 @@ impl Engine for Gpu {
 
     fn partition(&self, columns: &[DeviceArray], stream: &Stream) -> Result<Pending<DeviceArray>> {
         sort::groups::partition(columns, stream)
+    }
+
+    fn group(&self, columns: &[DeviceArray], stream: &Stream) -> Result<Pending<Groups>> {
+        group::group(columns, stream)
+    }
+
+    fn fold_groups(
+        &self,
+        folds: &[GroupFold],
+        groups: &Groups,
+        stream: &Stream,
+    ) -> Result<Pending<Vec<DeviceArray>>> {
+        group::fold_groups(folds, groups, stream)
+    }
+
+    fn divide_sums(
+        &self,
+        sums: &DeviceArray,
+        counts: &DeviceArray,
+        up: u32,
+        scale: i8,
+        safe: bool,
+        stream: &Stream,
+    ) -> Result<DeviceArray> {
+        group::divide_sums(sums, counts, up, scale, safe, stream)
+    }
+
+    fn table(
+        &self,
+        keys: &[DeviceArray],
+        nulls_equal: bool,
+        stream: &Stream,
+    ) -> Result<Pending<Arc<dyn Table>>> {
+        join::table(keys, nulls_equal, stream)
+    }
+
+    fn mark(&self, of: &DeviceArray, rows: usize, stream: &Stream) -> Result<DeviceArray> {
+        join::mark(of, rows, stream)
     }
 
     fn longest_list(&self) -> usize {

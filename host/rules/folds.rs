@@ -36,7 +36,7 @@ pub(crate) fn prepared(one: &Aggregation, plan: &mut Plan, id: Id) -> Result<Id>
 }
 
 /// The type of an aggregate's result; `None` if the aggregate does not support the input type.
-fn result_type(one: &Aggregation, of: &DataType) -> Option<DataType> {
+pub(crate) fn result_type(one: &Aggregation, of: &DataType) -> Option<DataType> {
     Some(match (one.fold, one.finish) {
         (Fold::Count, _) => DataType::Int64,
         (_, Finish::Truth) => DataType::Boolean,

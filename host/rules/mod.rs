@@ -9,10 +9,12 @@
 mod decimal;
 mod fill;
 mod folds;
+mod groups;
 mod misfits;
 mod order;
 mod refusals;
 mod rule;
+pub(crate) mod seeds;
 mod support;
 mod temporal;
 #[cfg(test)]
@@ -22,7 +24,8 @@ mod values;
 mod zones;
 
 pub(crate) use fill::{fill_null, fill_nulls};
-pub(crate) use folds::{Folded, prepared};
+pub(crate) use folds::{Folded, prepared, result_type};
+pub(crate) use groups::{PIECE, folded_type, mean_of_decimals, too_large_a_mean};
 pub(crate) use misfits::{Misfits, misfits};
 pub(crate) use order::{Order, Word, check_rows, too_many_rows, words};
 pub(crate) use refusals::{cast_by_arrow, does_not_fit, no_value, refusal, unread, unsupported};

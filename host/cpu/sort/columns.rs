@@ -168,6 +168,11 @@ fn range_of(array: &DeviceArray) -> Result<RangeOf<'_>> {
     })
 }
 
+/// Returns numbers of four bytes, one for each row, that order as the rows do: equal ones have equal numbers.
+pub(in crate::cpu) fn ranks_of(array: &DeviceArray, pool: &HostPool) -> Result<Buffer> {
+    Ok(ranks(array, true, pool)?.words)
+}
+
 /// Ranks all rows of an array in ascending order; null is lower or higher than all values.
 fn ranks(array: &DeviceArray, low: bool, pool: &HostPool) -> Result<Ranks> {
     let len = array.len();

@@ -21,6 +21,7 @@ use crate::device::HostPool;
 use crate::engine::Ties;
 use crate::rules::check_rows;
 
+pub(super) use columns::ranks_of;
 use columns::{flatten, keys};
 use ordered::{ordered, starts_of_groups};
 use radix::{CHUNK, LEAF};

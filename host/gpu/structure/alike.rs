@@ -7,7 +7,7 @@ use bowstring_kernels::memory::In;
 use bowstring_kernels::target::find;
 
 use super::Marked;
-use crate::array::{Bitmap, DeviceArray, Slot, outside};
+use crate::array::{Bitmap, Buffer, DeviceArray, Slot, outside};
 use crate::gpu::bitmap::aligned;
 use crate::gpu::mask::Mask;
 use crate::gpu::rows::{rows_of, unit};
@@ -19,17 +19,33 @@ use crate::{Error, Result};
 const ROUNDS: u64 = 4;
 
 /// Rows in the form that kernels compare.
-struct Compared {
+#[derive(Clone, Copy)]
+pub(crate) struct Compared {
     /// The unit of comparison, which selects the kernel's entry.
-    key: u32,
-    values: In<u8>,
-    pieces: u64,
-    valid: BitPointer,
-    column: In<u64>,
+    pub key: u32,
+    pub values: In<u8>,
+    pub pieces: u64,
+    pub valid: BitPointer,
+    pub column: In<u64>,
 }
 
 /// Describes an array's rows for comparison; `None` for types whose rows do not lie in one place.
-async fn compared(pass: &mut Pass, array: &DeviceArray) -> Result<Option<Compared>> {
+pub(crate) async fn compared(pass: &mut Pass, array: &DeviceArray) -> Result<Option<Compared>> {
+    let address = |rows: &Buffer| rows.address();
+    compared_at(pass, array, address).await
+}
+
+/// Describes an array's rows for comparison with those of any other array of its type: in the same units,
+/// wherever they are.
+pub(crate) async fn compared_with_others(pass: &mut Pass, array: &DeviceArray) -> Result<Option<Compared>> {
+    compared_at(pass, array, |_| 0).await
+}
+
+async fn compared_at(
+    pass: &mut Pass,
+    array: &DeviceArray,
+    address: impl Fn(&Buffer) -> usize,
+) -> Result<Option<Compared>> {
     let (column, valid) = (In::absent(), validity(array));
     if !array.children().is_empty() {
         return Ok(None);
@@ -44,7 +60,7 @@ async fn compared(pass: &mut Pass, array: &DeviceArray) -> Result<Option<Compare
         Some(Slot::Fixed(width)) => {
             let rows = rows_of(array, &buffer(), width);
             // Values of other widths are compared in pieces: fewer entries, and the same bytes.
-            let unit = match unit(width, rows.address()) {
+            let unit = match unit(width, address(&rows)) {
                 _ if width == 0 => 1,
                 16 => 8,
                 2 => 1,

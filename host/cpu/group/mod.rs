@@ -1,0 +1,53 @@
+//! Groups of equal rows on the host: their numbers, and folds of their values.
+
+mod divide;
+mod floats;
+mod folders;
+mod folds;
+mod rows;
+
+use arrow_schema::DataType;
+
+use super::admitted;
+use super::hashed::{Columns, Nulls, RANGE, grouped};
+use super::memory;
+use super::threads::among_threads;
+use crate::array::{Buffer, DeviceArray, Parts};
+use crate::device::HostPool;
+use crate::engine::Groups;
+use crate::rules::seeds::seed;
+use crate::{Pending, Result, Stream};
+
+pub(super) use divide::divide_sums;
+pub(super) use folds::fold_groups;
+
+/// Numbers the groups of equal rows.
+pub(super) fn group(columns: &[DeviceArray], stream: &Stream) -> Result<Pending<Groups>> {
+    Ok(Pending::known(groups(columns, stream.device().host_pool())))
+}
+
+fn groups(columns: &[DeviceArray], pool: &HostPool) -> Result<Groups> {
+    let columns = columns.iter().map(|column| Ok(admitted(column)?.into_owned()));
+    let columns = columns.collect::<Result<Vec<DeviceArray>>>()?;
+    let (rows, seed) = (columns.first().map_or(0, DeviceArray::len), seed(0));
+    let columns = Columns::new(&columns, pool)?;
+    let keys = columns.keys(Nulls::Equal);
+    among_threads(rows > RANGE, |_| {
+        let made = grouped(&keys, seed, pool)?;
+        let firsts = copied(made.table.firsts(), pool)?;
+        Ok(Groups { ids: uint32(made.ids, rows)?, firsts: uint32(firsts, made.table.len())? })
+    })
+}
+
+/// Copies numbers to memory of their own.
+fn copied(numbers: &[u32], pool: &HostPool) -> Result<Buffer> {
+    let bytes = size_of_val(numbers);
+    let mut copy = pool.alloc(bytes)?;
+    memory::values_mut::<u32>(&mut copy)[..numbers.len()].copy_from_slice(numbers);
+    Ok(copy.freeze(bytes))
+}
+
+/// Makes an array of numbers.
+pub(super) fn uint32(numbers: Buffer, len: usize) -> Result<DeviceArray> {
+    DeviceArray::made(Parts { buffers: vec![numbers], ..Parts::new(DataType::UInt32, len) }, true)
+}

@@ -1,0 +1,363 @@
+//! The keys of rows: columns, the words that are made of them, and their comparison.
+
+use std::ops::Range;
+
+use super::super::bitmap::Bits;
+use super::super::memory;
+use super::super::rows::CHUNK;
+use super::super::text::layout::{Column as Text, Layout};
+use super::super::threads::each_part;
+use crate::Result;
+use crate::array::outside;
+
+/// The keys that a null key equals.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::cpu) enum Nulls {
+    /// It equals other nulls.
+    Equal,
+    /// It equals nothing: such a row is in no group.
+    Apart,
+}
+
+/// A range of numbers that holds all keys of a column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::cpu) struct Span {
+    /// The least number of the column.
+    base: u64,
+    /// How many numbers there are; the next one stands for null.
+    pub len: usize,
+}
+
+/// The keys of rows.
+pub(in crate::cpu) struct Keys<'a> {
+    pub(super) columns: Vec<Key<'a>>,
+    pub rows: usize,
+    pub(super) nulls: Nulls,
+    /// Whether equal words are equal keys.
+    pub exact: bool,
+    /// Whether a test wants few words to differ.
+    pub(super) weak: bool,
+    /// Whether no row is in a group.
+    pub(super) nothing: bool,
+}
+
+pub(super) struct Key<'a> {
+    pub values: Values<'a>,
+    pub valid: Option<Bits<'a>>,
+    /// The bits of a null in a word: one, or none.
+    pub null: u32,
+}
+
+pub(super) enum Values<'a> {
+    Bits(Bits<'a>),
+    /// Values of so many bytes.
+    Fixed(&'a [u8], usize),
+    Text(Text<'a>),
+}
+
+/// So many numbers for each row are not worth a hash.
+const SPARSE: usize = 4;
+
+/// The word of a null among hashes.
+const NULL: u64 = 0x6e75_6c6c_6e75_6c6c;
+
+impl Values<'_> {
+    pub fn bits(&self) -> Option<u32> {
+        match self {
+            Values::Bits(_) => Some(1),
+            Values::Fixed(_, width) => u32::try_from(8 * width).ok(),
+            Values::Text(_) => None,
+        }
+    }
+}
+
+impl Keys<'_> {
+    /// Returns the span of the keys, if they are numbers of one column and there are not many more of these
+    /// than rows: then a group is found without a hash.
+    pub fn span(&self) -> Result<Option<Span>> {
+        let [key] = &self.columns[..] else { return Ok(None) };
+        let most = self.rows.saturating_mul(SPARSE).saturating_add(CHUNK);
+        let fits = |(least, greatest): (u64, u64)| least > greatest || greatest - least < most as u64;
+        if self.weak || self.nothing || !fits(key.extent(0..self.rows.min(CHUNK))) {
+            return Ok(None);
+        }
+        let parts = (0..self.rows).step_by(CHUNK).map(|first| first..self.rows.min(first + CHUNK));
+        let extents = each_part(parts, |rows| key.extent(rows))?;
+        let wider = |(least, greatest): (u64, u64), (other_least, other_greatest): (u64, u64)| {
+            (least.min(other_least), greatest.max(other_greatest))
+        };
+        let (least, greatest) = extents.into_iter().fold((u64::MAX, 0), wider);
+        Ok(match least > greatest {
+            true => None,
+            false if fits((least, greatest)) => {
+                Some(Span { base: least, len: (greatest - least + 1) as usize })
+            }
+            false => None,
+        })
+    }
+
+    /// Makes numbers of some rows: their places in a span, its length for null, and any greater number for
+    /// what is outside of it.
+    pub fn places(&self, span: Span, from: Range<usize>, words: &mut [u64]) {
+        if let [key] = &self.columns[..] {
+            key.values.places(span, from.clone(), words);
+            if let Some(valid) = key.valid {
+                for (row, word) in from.zip(words) {
+                    *word = if valid.get(row) { *word } else { span.len as u64 };
+                }
+            }
+        }
+    }
+
+    /// Makes the words of some rows.
+    pub fn words(&self, from: Range<usize>, seed: u64, words: &mut [u64]) -> Result<()> {
+        words.fill(if self.exact { 0 } else { seed });
+        self.columns.iter().try_for_each(|key| key.add(from.clone(), self.exact, words))?;
+        if self.weak {
+            words.iter_mut().for_each(|word| *word &= 1);
+        }
+        Ok(())
+    }
+
+    /// Whether a row is in a group at all.
+    #[inline(always)]
+    pub fn counts(&self, row: usize) -> bool {
+        let is_valid = |key: &Key<'_>| key.valid.is_none_or(|valid| valid.get(row));
+        self.nulls == Nulls::Equal || !self.nothing && self.columns.iter().all(is_valid)
+    }
+
+    /// Whether every row is in a group.
+    pub fn all_count(&self) -> bool {
+        self.nulls == Nulls::Equal || !self.nothing && self.columns.iter().all(|key| key.valid.is_none())
+    }
+
+    /// Whether two rows, each of its own keys, are equal. Their text has been found inside of its buffers.
+    pub fn same(&self, row: usize, others: &Keys<'_>, other: usize) -> bool {
+        self.columns.iter().zip(&others.columns).all(|(one, two)| {
+            let valid = |key: &Key<'_>, row| key.valid.is_none_or(|valid| valid.get(row));
+            match (valid(one, row), valid(two, other)) {
+                (true, true) => one.values.same(row, &two.values, other),
+                (one, two) => one == two,
+            }
+        })
+    }
+}
+
+impl Values<'_> {
+    /// Makes numbers of values: their places in a span, which are greater than its length outside of it.
+    fn places(&self, span: Span, from: Range<usize>, words: &mut [u64]) {
+        match self {
+            Values::Fixed(bytes, 1) => of_span::<1>(bytes, span, from, words),
+            Values::Fixed(bytes, 2) => of_span::<2>(bytes, span, from, words),
+            Values::Fixed(bytes, 4) => of_span::<4>(bytes, span, from, words),
+            Values::Fixed(bytes, 8) => of_span::<8>(bytes, span, from, words),
+            // Only columns of these widths have a span.
+            _ => words.fill(u64::MAX),
+        }
+    }
+
+    fn same(&self, row: usize, others: &Values<'_>, other: usize) -> bool {
+        match (self, others) {
+            (Values::Bits(one), Values::Bits(two)) => one.get(row) == two.get(other),
+            (Values::Fixed(one, width), Values::Fixed(two, _)) => {
+                one[row * width..][..*width] == two[other * width..][..*width]
+            }
+            (Values::Text(Text::Short(one)), Values::Text(Text::Short(two))) => alike(one, row, two, other),
+            (Values::Text(Text::Long(one)), Values::Text(Text::Long(two))) => alike(one, row, two, other),
+            (Values::Text(Text::Views(one)), Values::Text(Text::Views(two))) => alike(one, row, two, other),
+            _ => false,
+        }
+    }
+}
+
+/// Whether two texts are equal.
+#[inline(always)]
+fn alike<L: Layout>(one: &L, row: usize, two: &L, other: usize) -> bool {
+    let (Some((a, len)), Some((b, other_len))) = (one.from(row), two.from(other)) else { return false };
+    if len != other_len || len > a.len() || len > b.len() {
+        return false;
+    }
+    // Most texts are short, and a call costs more than to compare them.
+    match (a.first_chunk::<16>(), b.first_chunk::<16>()) {
+        (Some(a), Some(b)) if len <= 16 => {
+            (u128::from_le_bytes(*a) ^ u128::from_le_bytes(*b)) & lowest(len) == 0
+        }
+        _ => a[..len] == b[..len],
+    }
+}
+
+/// A mask of the lowest bytes, at most 16.
+#[inline(always)]
+fn lowest(bytes: usize) -> u128 {
+    u128::MAX.checked_shr(128 - 8 * bytes as u32).unwrap_or(0)
+}
+
+/// A value as a number: signed ones follow each other, and most unsigned ones do.
+#[inline(always)]
+fn ordered<const W: usize>(value: &[u8; W]) -> u64 {
+    let value = u64::from_le_bytes(std::array::from_fn(|i| if i < W { value[i] } else { 0 }));
+    value ^ 1 << (8 * W - 1)
+}
+
+fn of_span<const W: usize>(bytes: &[u8], span: Span, from: Range<usize>, words: &mut [u64]) {
+    let values = &memory::plain::<[u8; W]>(bytes).expect("bytes are always aligned")[from];
+    for (word, value) in words.iter_mut().zip(values) {
+        let place = ordered(value).wrapping_sub(span.base);
+        *word = if place < span.len as u64 { place } else { u64::MAX };
+    }
+}
+
+fn extent_of<const W: usize>(bytes: &[u8], valid: Option<Bits<'_>>, rows: Range<usize>) -> (u64, u64) {
+    let values = &memory::plain::<[u8; W]>(bytes).expect("bytes are always aligned")[rows.clone()];
+    let wider = |(least, greatest): (u64, u64), value: u64| (least.min(value), greatest.max(value));
+    match valid {
+        None => values.iter().map(ordered).fold((u64::MAX, 0), wider),
+        Some(valid) => {
+            let valid = rows.zip(values).filter(|(row, _)| valid.get(*row));
+            valid.map(|(_, value)| ordered(value)).fold((u64::MAX, 0), wider)
+        }
+    }
+}
+
+impl Key<'_> {
+    /// The least and the greatest number of some rows; the least is greater if there is none.
+    fn extent(&self, rows: Range<usize>) -> (u64, u64) {
+        match &self.values {
+            Values::Fixed(bytes, 1) => extent_of::<1>(bytes, self.valid, rows),
+            Values::Fixed(bytes, 2) => extent_of::<2>(bytes, self.valid, rows),
+            Values::Fixed(bytes, 4) => extent_of::<4>(bytes, self.valid, rows),
+            Values::Fixed(bytes, 8) => extent_of::<8>(bytes, self.valid, rows),
+            // No span holds these two.
+            _ => (0, u64::MAX),
+        }
+    }
+
+    /// Adds the column to the words of some rows.
+    fn add(&self, from: Range<usize>, exact: bool, words: &mut [u64]) -> Result<()> {
+        match &self.values {
+            Values::Bits(bits) => {
+                let value = |row| u64::from(bits.get(row));
+                self.add_values(from, exact.then_some(1), words, value);
+            }
+            Values::Fixed(bytes, 1) => self.add_fixed::<1>(bytes, from, exact, words),
+            Values::Fixed(bytes, 2) => self.add_fixed::<2>(bytes, from, exact, words),
+            Values::Fixed(bytes, 4) => self.add_fixed::<4>(bytes, from, exact, words),
+            Values::Fixed(bytes, 8) => self.add_fixed::<8>(bytes, from, exact, words),
+            Values::Fixed(bytes, width) if *width < 8 => {
+                let value = |row: usize| {
+                    let mut wide = [0; 8];
+                    wide[..*width].copy_from_slice(&bytes[row * width..][..*width]);
+                    u64::from_le_bytes(wide)
+                };
+                self.add_values(from, exact.then_some(8 * *width as u32), words, value);
+            }
+            Values::Fixed(bytes, width) => {
+                for (row, word) in from.zip(words) {
+                    let value = &bytes[row * width..][..*width];
+                    *word = self.hashed(row, *word, |seed| of_bytes(seed, value, value.len()));
+                }
+            }
+            Values::Text(Text::Short(text)) => self.add_text(text, from, words)?,
+            Values::Text(Text::Long(text)) => self.add_text(text, from, words)?,
+            Values::Text(Text::Views(text)) => self.add_text(text, from, words)?,
+        }
+        Ok(())
+    }
+
+    fn add_fixed<const W: usize>(&self, bytes: &[u8], from: Range<usize>, exact: bool, words: &mut [u64]) {
+        let values = memory::plain::<[u8; W]>(bytes).expect("bytes are always aligned");
+        let value = |row: usize| {
+            let value = &values[row];
+            u64::from_le_bytes(std::array::from_fn(|i| if i < W { value[i] } else { 0 }))
+        };
+        self.add_values(from, exact.then_some(8 * W as u32), words, value);
+    }
+
+    /// Adds values of at most 64 bits: packs them if words have room for so many bits, or else hashes them.
+    #[inline(always)]
+    fn add_values(
+        &self,
+        from: Range<usize>,
+        packed: Option<u32>,
+        words: &mut [u64],
+        value: impl Fn(usize) -> u64,
+    ) {
+        let Some(bits) = packed else {
+            for (row, word) in from.zip(words) {
+                *word = self.hashed(row, *word, |seed| Some(fold(seed ^ value(row))));
+            }
+            return;
+        };
+        // A word of 64 bits had nothing in it before.
+        let moved = |word: u64| word.checked_shl(bits + self.null).unwrap_or(0);
+        match self.valid {
+            Some(valid) if self.null > 0 => from.zip(words).for_each(|(row, word)| {
+                *word = moved(*word) | if valid.get(row) { value(row) } else { 1 << bits };
+            }),
+            _ => from.zip(words).for_each(|(row, word)| *word = moved(*word) | value(row)),
+        }
+    }
+
+    fn add_text(&self, text: &impl Layout, from: Range<usize>, words: &mut [u64]) -> Result<()> {
+        for (row, word) in from.zip(words) {
+            if !self.valid.is_none_or(|valid| valid.get(row)) {
+                *word = fold(*word ^ NULL);
+                continue;
+            }
+            let (bytes, len) = text.from(row).ok_or_else(|| outside(row))?;
+            *word = of_bytes(*word, bytes, len).ok_or_else(|| outside(row))?;
+        }
+        Ok(())
+    }
+
+    /// The word of a row that is hashed.
+    #[inline(always)]
+    fn hashed(&self, row: usize, word: u64, hash: impl Fn(u64) -> Option<u64>) -> u64 {
+        match self.valid {
+            Some(valid) if !valid.get(row) => fold(word ^ NULL),
+            _ => hash(word).unwrap_or(0),
+        }
+    }
+}
+
+/// Hashes the first `len` bytes; `None` if there are fewer.
+#[inline(always)]
+fn of_bytes(seed: u64, bytes: &[u8], len: usize) -> Option<u64> {
+    let mut hash = seed ^ (len as u64).rotate_left(32);
+    if len > bytes.len() {
+        return None;
+    }
+    let mut at = 0;
+    // A text without bytes takes a step too.
+    loop {
+        let left = (len - at).min(16);
+        let sixteen = match bytes[at..].first_chunk::<16>() {
+            Some(sixteen) => u128::from_le_bytes(*sixteen) & lowest(left),
+            None => {
+                let mut sixteen = [0; 16];
+                sixteen[..left].copy_from_slice(&bytes[at..at + left]);
+                u128::from_le_bytes(sixteen)
+            }
+        };
+        hash = mixed(hash ^ sixteen as u64, hash.rotate_left(25) ^ (sixteen >> 64) as u64);
+        at += 16;
+        if at >= len {
+            return Some(hash);
+        }
+    }
+}
+
+/// Multiplies two words, of which every bit has a part in the result.
+#[inline(always)]
+fn mixed(one: u64, other: u64) -> u64 {
+    // A word that is zero takes no part of the other away.
+    let wide = u128::from(one ^ 0xe703_7ed1_a0b4_28db) * u128::from(other ^ 0x8ebc_6af0_9c88_c6e3);
+    (wide as u64) ^ (wide >> 64) as u64
+}
+
+/// Spreads the bits of a word over all bits.
+#[inline(always)]
+pub(super) fn fold(word: u64) -> u64 {
+    let wide = u128::from(word) * 0xf39c_c060_5ced_c835;
+    (wide as u64) ^ (wide >> 64) as u64
+}

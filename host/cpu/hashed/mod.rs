@@ -1,0 +1,13 @@
+//! Rows that are found by their keys: a hash table of groups.
+//!
+//! The one idea: the keys of a row become a word. If the values and nulls of all columns fit 64 bits, the
+//! word is the keys; otherwise it is a hash, and rows with equal words are compared. [`keys`] makes words and
+//! compares, [`table`] finds the group of a word.
+
+mod columns;
+mod keys;
+mod table;
+
+pub(super) use columns::{Columns, is_plain};
+pub(super) use keys::Nulls;
+pub(super) use table::{Groups, NONE, RANGE, Table, grouped};

@@ -1,0 +1,356 @@
+//! A table from the keys of rows to groups, which are numbered in the order of their first rows.
+//!
+//! The one idea: each thread groups a range of rows in a table of its own, and the tables are merged in the
+//! order of their ranges. So a group's number does not depend on the number of threads. Keys that are numbers
+//! of a short span are places of an array. For others, slots of a hash table are fetched for a block of rows
+//! before any of them is looked at, so that a table larger than the caches costs the processor's many misses
+//! at once, and not one after the other.
+
+use std::ops::Range;
+
+use super::super::intrinsics::prefetch;
+use super::super::memory;
+use super::super::rows::CHUNK;
+use super::super::threads::{each_part, here};
+use super::keys::{Keys, Span, fold};
+use crate::Result;
+use crate::array::Buffer;
+use crate::device::{HostMemory, HostPool, interrupt};
+
+/// The rows whose slots are fetched together.
+const BLOCK: usize = 64;
+
+/// The number of slots of a new table.
+const SLOTS: usize = 1 << 10;
+
+/// Fewer rows are not worth a thread of their own.
+pub(in crate::cpu) const RANGE: usize = 64 << 10;
+
+/// The group of a row that is in none.
+pub(in crate::cpu) const NONE: u32 = u32::MAX;
+
+/// A word, and one more than the group that has it; zero if the slot is free.
+type Slot = [u64; 2];
+
+/// The groups of a table: the word and the first row of each.
+struct Members {
+    words: HostMemory,
+    firsts: HostMemory,
+    len: usize,
+    /// The number of groups that there is room for.
+    room: usize,
+    pool: HostPool,
+}
+
+impl Members {
+    fn new(pool: &HostPool) -> Result<Members> {
+        let room = SLOTS / 2;
+        let (words, firsts) = (pool.alloc(room * 8)?, pool.alloc(room * 4)?);
+        Ok(Members { words, firsts, len: 0, room, pool: pool.clone() })
+    }
+
+    fn firsts(&self) -> &[u32] {
+        &memory::plain(self.firsts.bytes()).expect("our own memory")[..self.len]
+    }
+
+    fn words(&self) -> &[u64] {
+        &memory::plain(self.words.bytes()).expect("our own memory")[..self.len]
+    }
+
+    /// Adds a group. Returns its number.
+    #[inline(never)]
+    fn add(&mut self, word: u64, row: u32) -> Result<u32> {
+        if self.len == self.room {
+            interrupt::check()?;
+            self.room *= 4;
+            let (mut words, mut firsts) = (self.pool.alloc(self.room * 8)?, self.pool.alloc(self.room * 4)?);
+            memory::values_mut::<u64>(&mut words)[..self.len].copy_from_slice(self.words());
+            memory::values_mut::<u32>(&mut firsts)[..self.len].copy_from_slice(self.firsts());
+            (self.words, self.firsts) = (words, firsts);
+        }
+        memory::values_mut::<u64>(&mut self.words)[self.len] = word;
+        memory::values_mut::<u32>(&mut self.firsts)[self.len] = row;
+        self.len += 1;
+        Ok((self.len - 1) as u32)
+    }
+}
+
+/// Groups of rows, by the words of their keys.
+pub(in crate::cpu) struct Table {
+    /// The span of the keys, if the words are places in it.
+    span: Option<Span>,
+    /// The slots; for a span, one more than the group of each place, in four bytes.
+    slots: HostMemory,
+    /// The number of slots is two to the power of 64 less this.
+    shift: u32,
+    members: Members,
+    seed: u64,
+}
+
+impl Table {
+    fn new(span: Option<Span>, pool: &HostPool, seed: u64) -> Result<Table> {
+        let bytes = match span {
+            None => SLOTS * size_of::<Slot>(),
+            Some(span) => places_of(span).saturating_mul(4),
+        };
+        let (slots, shift) = (memory::zeroed(bytes, pool)?, 64 - SLOTS.trailing_zeros());
+        Ok(Table { span, slots, shift, members: Members::new(pool)?, seed })
+    }
+
+    /// The number of groups.
+    pub fn len(&self) -> usize {
+        self.members.len
+    }
+
+    /// The first row of each group.
+    pub fn firsts(&self) -> &[u32] {
+        self.members.firsts()
+    }
+
+    fn slots(&self) -> &[Slot] {
+        &memory::plain(self.slots.bytes()).expect("our own memory")[..1 << (64 - self.shift)]
+    }
+
+    /// Makes the words of some rows.
+    #[inline(always)]
+    fn words_of(&self, keys: &Keys<'_>, rows: Range<usize>, words: &mut [u64]) -> Result<()> {
+        match self.span {
+            None => keys.words(rows, self.seed, words),
+            Some(span) => {
+                keys.places(span, rows, words);
+                Ok(())
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn place(&self, word: u64) -> usize {
+        (fold(word ^ self.seed) >> self.shift) as usize
+    }
+
+    /// Fetches the slots of some words.
+    #[inline(always)]
+    fn fetch(&self, words: &[u64]) {
+        if self.span.is_none() {
+            let slots = self.slots();
+            words.iter().for_each(|word| prefetch(&slots[self.place(*word)], 0));
+        }
+    }
+
+    /// Returns the group of a word, or the slot that is free for it. `same` tells whether a group with that
+    /// word has the same keys.
+    #[inline(always)]
+    fn find(&self, slots: &[Slot], word: u64, same: impl Fn(u32) -> bool) -> Result<u32, usize> {
+        let mut place = self.place(word);
+        loop {
+            let [held, group] = slots[place];
+            if group == 0 {
+                return Err(place);
+            }
+            if held == word && same((group - 1) as u32) {
+                return Ok((group - 1) as u32);
+            }
+            place += 1;
+            if place == slots.len() {
+                place = 0;
+            }
+        }
+    }
+
+    /// Returns the group of a row; makes one if there is none.
+    #[inline(always)]
+    fn insert(&mut self, word: u64, row: u32, same: impl Fn(&Table, u32) -> bool) -> Result<u32> {
+        match self.find(self.slots(), word, |group| same(self, group)) {
+            Ok(group) => Ok(group),
+            Err(place) => {
+                let group = self.members.add(word, row)?;
+                memory::values_mut::<Slot>(&mut self.slots)[place] = [word, u64::from(group) + 1];
+                if 2 * self.members.len >= 1 << (64 - self.shift) {
+                    self.grow()?;
+                }
+                Ok(group)
+            }
+        }
+    }
+
+    /// Makes four times as many slots.
+    fn grow(&mut self) -> Result<()> {
+        interrupt::check()?;
+        let len = 4usize << (64 - self.shift);
+        let mut slots = memory::zeroed(len.saturating_mul(size_of::<Slot>()), &self.members.pool)?;
+        let into = &mut memory::values_mut::<Slot>(&mut slots)[..len];
+        self.shift -= 2;
+        let mut group = 0;
+        for words in self.members.words().chunks(BLOCK) {
+            words.iter().for_each(|word| prefetch(&into[self.place(*word)], 0));
+            for word in words {
+                group += 1;
+                // Groups differ even where their words are equal.
+                if let Err(place) = self.find(&*into, *word, |_| false) {
+                    into[place] = [*word, group];
+                }
+            }
+        }
+        self.slots = slots;
+        Ok(())
+    }
+
+    /// Groups some rows, and writes the group of each.
+    fn add_rows(&mut self, keys: &Keys<'_>, rows: Range<usize>, ids: &mut [u32]) -> Result<()> {
+        let all = keys.all_count();
+        let exact = keys.exact;
+        let mut words = [0; BLOCK];
+        for (chunk, ids) in ids.chunks_mut(CHUNK).enumerate() {
+            interrupt::check()?;
+            let first = rows.start + chunk * CHUNK;
+            for (i, ids) in ids.chunks_mut(BLOCK).enumerate() {
+                let first = first + i * BLOCK;
+                let words = &mut words[..ids.len()];
+                self.words_of(keys, first..first + ids.len(), words)?;
+                if let Some(span) = self.span {
+                    let groups = groups_of(&mut self.slots, span);
+                    for (i, (id, word)) in ids.iter_mut().zip(&*words).enumerate() {
+                        *id = match all || keys.counts(first + i) {
+                            true => placed(groups, &mut self.members, *word, (first + i) as u32)?,
+                            false => NONE,
+                        };
+                    }
+                    continue;
+                }
+                self.fetch(words);
+                for (i, (id, word)) in ids.iter_mut().zip(words).enumerate() {
+                    let row = first + i;
+                    let same = |table: &Table, group: u32| {
+                        exact || keys.same(row, keys, table.firsts()[group as usize] as usize)
+                    };
+                    *id = match all || keys.counts(row) {
+                        true => self.insert(*word, row as u32, same)?,
+                        false => NONE,
+                    };
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds the groups of another table, whose rows come later. Writes what their numbers become.
+    fn merge(&mut self, keys: &Keys<'_>, other: &Table, map: &mut [u32]) -> Result<()> {
+        if let Some(span) = self.span {
+            let groups = groups_of(&mut self.slots, span);
+            for ((row, word), to) in other.firsts().iter().zip(other.members.words()).zip(map) {
+                *to = placed(groups, &mut self.members, *word, *row)?;
+            }
+            return interrupt::check();
+        }
+        let exact = keys.exact;
+        let rows = other.firsts().chunks(BLOCK).zip(other.members.words().chunks(BLOCK));
+        for ((rows, words), map) in rows.zip(map.chunks_mut(BLOCK)) {
+            self.fetch(words);
+            for ((row, word), to) in rows.iter().zip(words).zip(map) {
+                let same = |table: &Table, group: u32| {
+                    exact || keys.same(*row as usize, keys, table.firsts()[group as usize] as usize)
+                };
+                *to = self.insert(*word, *row, same)?;
+            }
+        }
+        interrupt::check()
+    }
+
+    /// Writes the group that each of some rows of other keys has; [`NONE`] for a row without one. `own` are
+    /// the keys of the table.
+    pub fn find_rows(
+        &self,
+        own: &Keys<'_>,
+        keys: &Keys<'_>,
+        rows: Range<usize>,
+        ids: &mut [u32],
+    ) -> Result<()> {
+        let (all, firsts) = (keys.all_count(), self.firsts());
+        let mut words = [0; BLOCK];
+        for (i, ids) in ids.chunks_mut(BLOCK).enumerate() {
+            let first = rows.start + i * BLOCK;
+            let words = &mut words[..ids.len()];
+            self.words_of(keys, first..first + ids.len(), words)?;
+            if let Some(span) = self.span {
+                let groups = memory::plain::<u32>(self.slots.bytes()).expect("our own memory");
+                let groups = &groups[..places_of(span)];
+                for (id, word) in ids.iter_mut().zip(&*words) {
+                    // A place outside of the span, and one without a group, wrap around to none.
+                    let group = usize::try_from(*word).ok().and_then(|place| groups.get(place));
+                    *id = group.copied().unwrap_or(0).wrapping_sub(1);
+                }
+                if !all {
+                    let rows = (first..).zip(ids.iter_mut());
+                    rows.filter(|(row, _)| !keys.counts(*row)).for_each(|(_, id)| *id = NONE);
+                }
+                continue;
+            }
+            self.fetch(words);
+            let slots = self.slots();
+            for (i, (id, word)) in ids.iter_mut().zip(words).enumerate() {
+                let row = first + i;
+                let same = |group: u32| own.exact || keys.same(row, own, firsts[group as usize] as usize);
+                *id = match all || keys.counts(row) {
+                    true => self.find(slots, *word, same).unwrap_or(NONE),
+                    false => NONE,
+                };
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The places of a span: one for each number, and one for null.
+fn places_of(span: Span) -> usize {
+    span.len + 1
+}
+
+fn groups_of(slots: &mut HostMemory, span: Span) -> &mut [u32] {
+    &mut memory::values_mut(slots)[..places_of(span)]
+}
+
+/// Returns the group of a row by its place; makes one if there is none.
+#[inline(always)]
+fn placed(groups: &mut [u32], members: &mut Members, place: u64, row: u32) -> Result<u32> {
+    let group = &mut groups[place as usize];
+    if *group == 0 {
+        *group = members.add(place, row)? + 1;
+    }
+    Ok(*group - 1)
+}
+
+/// Rows with their groups.
+pub(in crate::cpu) struct Groups {
+    /// The group of each row, in four bytes; [`NONE`] for a row that is in none.
+    pub ids: Buffer,
+    pub table: Table,
+}
+
+/// Groups the rows of keys.
+pub(in crate::cpu) fn grouped(keys: &Keys<'_>, seed: u64, pool: &HostPool) -> Result<Groups> {
+    let (rows, span) = (keys.rows, keys.span()?);
+    let mut memory = pool.alloc(rows.saturating_mul(4))?;
+    let ids = &mut memory::values_mut::<u32>(&mut memory)[..rows];
+    let range = rows.div_ceil(here()).max(RANGE);
+    let parts = ids.chunks_mut(range).enumerate();
+    let tables = each_part(parts, |(i, ids)| {
+        let mut table = Table::new(span, pool, seed)?;
+        table.add_rows(keys, i * range..i * range + ids.len(), ids)?;
+        Ok(table)
+    })?;
+    let mut tables = tables.into_iter().collect::<Result<Vec<_>>>()?.into_iter();
+    let mut table = tables.next().map_or_else(|| Table::new(span, pool, seed), Ok)?;
+    let mut maps = vec![];
+    for other in tables {
+        let mut map = pool.alloc(other.len() * 4)?;
+        table.merge(keys, &other, &mut memory::values_mut::<u32>(&mut map)[..other.len()])?;
+        maps.push(map);
+    }
+    let later = ids.chunks_mut(range).skip(1).zip(&maps);
+    let parts = later.flat_map(|(ids, map)| ids.chunks_mut(CHUNK).map(move |ids| (ids, map)));
+    each_part(parts, |(ids, map)| {
+        let map = memory::plain::<u32>(map.bytes()).expect("our own memory");
+        ids.iter_mut().filter(|id| **id != NONE).for_each(|id| *id = map[*id as usize]);
+    })?;
+    Ok(Groups { ids: memory.freeze(rows * 4), table })
+}

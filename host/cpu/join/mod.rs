@@ -1,0 +1,275 @@
+//! Joins on the host: a table of rows, the rows that others find there, and pairs of both.
+
+use std::sync::Arc;
+
+use arrow_schema::DataType;
+
+use super::group::uint32;
+use super::hashed::{self, Columns, NONE, Nulls, RANGE, grouped, is_plain};
+use super::rows::CHUNK;
+use super::threads::{among_threads, each_part};
+use super::{admitted, memory, rows};
+use crate::array::{Bitmap, Buffer, DeviceArray, Parts};
+use crate::device::{HostMemory, HostPool};
+use crate::engine::Table;
+use crate::rules::seeds::seed;
+use crate::{Error, Pending, Result, Stream};
+
+/// Rows in host memory that others find by their keys.
+struct HostTable {
+    /// The keys, if some are nested: these are compared by ranks, which both sides must share.
+    nested: Option<Vec<DeviceArray>>,
+    columns: Columns,
+    nulls: Nulls,
+    seed: u64,
+    table: hashed::Table,
+    ids: DeviceArray,
+    /// The rows in the order of their groups, and where each group starts there, and the end. `None` if each
+    /// row is a group.
+    ordered: Option<(HostMemory, HostMemory)>,
+}
+
+/// Makes a table of rows.
+pub(super) fn table(
+    keys: &[DeviceArray],
+    nulls_equal: bool,
+    stream: &Stream,
+) -> Result<Pending<Arc<dyn Table>>> {
+    let pool = stream.device().host_pool();
+    let table = plain(keys, pool).and_then(|keys| made(&keys, nulls_equal, pool));
+    Ok(Pending::known(table.map(|table| Arc::new(table) as Arc<dyn Table>)))
+}
+
+/// Returns the keys with values in the place of keys of dictionaries and runs.
+fn plain(keys: &[DeviceArray], pool: &HostPool) -> Result<Vec<DeviceArray>> {
+    let plain = |array: &DeviceArray| {
+        let array = admitted(array)?;
+        let mut of = array.data_type();
+        loop {
+            of = match of {
+                DataType::Dictionary(_, of) => of,
+                DataType::RunEndEncoded(_, of) => of.data_type(),
+                _ => break,
+            };
+        }
+        match of == array.data_type() || of.is_nested() {
+            true => Ok(array.into_owned()),
+            false => super::cast::cast(&array, of, &Default::default(), pool),
+        }
+    };
+    keys.iter().map(plain).collect()
+}
+
+fn made(keys: &[DeviceArray], nulls_equal: bool, pool: &HostPool) -> Result<HostTable> {
+    let (rows, seed) = (keys.first().map_or(0, DeviceArray::len), seed(0));
+    let is_nested = |key: &DeviceArray| !is_plain(key.data_type()) && *key.data_type() != DataType::Null;
+    let nested = keys.iter().any(is_nested).then(|| keys.to_vec());
+    let none = keys.iter().map(|key| key.slice(0, 0)).collect::<Result<Vec<_>>>()?;
+    let [columns, _] = Columns::of_sides([keys, &none], pool)?;
+    let nulls = if nulls_equal { Nulls::Equal } else { Nulls::Apart };
+    let keys = columns.keys(nulls);
+    let (ids, table, ordered) = among_threads(rows > RANGE, |_| {
+        let hashed::Groups { ids, table } = grouped(&keys, seed, pool)?;
+        let numbers = memory::plain::<u32>(memory::bytes(&ids)).expect("our own memory");
+        let ordered = match table.len() == rows {
+            true => None,
+            false => Some(ordered(&numbers[..rows], table.len(), pool)?),
+        };
+        let ids = match keys.all_count() {
+            true => uint32(ids, rows)?,
+            false => nullable(ids, rows, pool)?,
+        };
+        Ok::<_, Error>((ids, table, ordered))
+    })?;
+    Ok(HostTable { nested, columns, nulls, seed, table, ids, ordered })
+}
+
+/// Returns the rows in the order of their groups, and where each group starts.
+fn ordered(ids: &[u32], groups: usize, pool: &HostPool) -> Result<(HostMemory, HostMemory)> {
+    let mut starts = memory::zeroed((groups + 2) * 4, pool)?;
+    let places = memory::values_mut::<u32>(&mut starts);
+    // The group before a group's own counts its rows, so that the sums are where groups start; placing the
+    // rows then moves each start to its group.
+    ids.iter().filter(|id| **id != NONE).for_each(|id| places[*id as usize + 2] += 1);
+    (2..groups + 2).for_each(|i| places[i] += places[i - 1]);
+    let mut order = pool.alloc(ids.len() * 4)?;
+    let rows = memory::values_mut::<u32>(&mut order);
+    for (row, id) in ids.iter().enumerate().filter(|(_, id)| **id != NONE) {
+        let place = &mut places[*id as usize + 1];
+        rows[*place as usize] = row as u32;
+        *place += 1;
+    }
+    Ok((order, starts))
+}
+
+/// Makes an array of groups, null where a row is in none.
+fn nullable(ids: Buffer, rows: usize, pool: &HostPool) -> Result<DeviceArray> {
+    let numbers = memory::plain::<u32>(memory::bytes(&ids)).expect("our own memory");
+    let mut words = pool.alloc(rows.div_ceil(64) * 8)?;
+    let out = &mut memory::values_mut::<u64>(&mut words)[..rows.div_ceil(64)];
+    let parts = out.chunks_mut(CHUNK / 64).zip(numbers[..rows].chunks(CHUNK));
+    let counts = each_part(parts, |(words, ids)| {
+        let mut nulls = 0;
+        for (word, ids) in words.iter_mut().zip(ids.chunks(64)) {
+            *word = ids.iter().enumerate().fold(0, |word, (i, id)| word | u64::from(*id != NONE) << i);
+            nulls += ids.len() - word.count_ones() as usize;
+        }
+        nulls
+    })?;
+    let mut parts = Parts::new(DataType::UInt32, rows);
+    let nulls = counts.into_iter().sum();
+    if nulls > 0 {
+        parts.validity = Some(Bitmap { buffer: words.freeze(rows.div_ceil(8)), offset: 0 });
+    }
+    (parts.buffers, parts.null_count) = (vec![ids], Some(nulls));
+    DeviceArray::made(parts, true)
+}
+
+impl Table for HostTable {
+    fn ids(&self) -> &DeviceArray {
+        &self.ids
+    }
+
+    fn groups(&self) -> usize {
+        self.table.len()
+    }
+
+    fn is_unique(&self) -> bool {
+        self.ordered.is_none()
+    }
+
+    fn find(self: Arc<Self>, keys: &[DeviceArray], stream: &Stream) -> Result<Pending<DeviceArray>> {
+        let pool = stream.device().host_pool();
+        let found = plain(keys, pool).and_then(|keys| self.found(&keys, pool));
+        Ok(Pending::known(found))
+    }
+
+    fn pairs(
+        &self,
+        found: &DeviceArray,
+        first: usize,
+        outer: bool,
+        stream: &Stream,
+    ) -> Result<Pending<[DeviceArray; 2]>> {
+        let (pool, rows) = (stream.device().host_pool(), found.len());
+        Ok(Pending::known(among_threads(rows > RANGE, |_| self.written(found, first, outer, pool))))
+    }
+}
+
+impl HostTable {
+    /// Finds the group of each row.
+    fn found(&self, keys: &[DeviceArray], pool: &HostPool) -> Result<DeviceArray> {
+        let rows = keys.first().map_or(0, DeviceArray::len);
+        let Some(own) = &self.nested else {
+            let none = keys.iter().map(|key| key.slice(0, 0)).collect::<Result<Vec<_>>>()?;
+            let [others, _] = Columns::of_sides([keys, &none], pool)?;
+            return found(&self.table, [&self.columns, &others], self.nulls, rows, pool);
+        };
+        // Groups are numbered by their first rows, so they have the same numbers in a table of other ranks.
+        let [own, others] = Columns::of_sides([own, keys], pool)?;
+        let table = among_threads(rows > RANGE, |_| grouped(&own.keys(self.nulls), self.seed, pool))?.table;
+        found(&table, [&own, &others], self.nulls, rows, pool)
+    }
+
+    /// The places of a group's rows.
+    #[inline(always)]
+    fn places(&self, group: usize) -> std::ops::Range<usize> {
+        match &self.ordered {
+            None => group..group + 1,
+            Some((_, starts)) => {
+                let starts = memory::plain::<u32>(starts.bytes()).expect("our own memory");
+                starts[group] as usize..starts[group + 1] as usize
+            }
+        }
+    }
+
+    /// Counts the pairs of chunks of rows, and then writes them.
+    fn written(
+        &self,
+        found: &DeviceArray,
+        first: usize,
+        outer: bool,
+        pool: &HostPool,
+    ) -> Result<[DeviceArray; 2]> {
+        let ids = rows::values::<4>(&found.buffers()[0], found.offset(), found.len());
+        let valid = rows::validity(found);
+        let has = |row: usize| valid.is_none_or(|valid| valid.get(row));
+        let group = |row: usize| u32::from_le_bytes(ids[row]) as usize;
+        let chunks = || (0..ids.len()).step_by(CHUNK).map(|first| first..ids.len().min(first + CHUNK));
+        let counts = each_part(chunks(), |rows| {
+            let count = |row| if has(row) { self.places(group(row)).len() } else { usize::from(outer) };
+            rows.map(count).sum::<usize>()
+        })?;
+        let pairs: usize = counts.iter().sum();
+        let bytes = pairs.checked_mul(4).ok_or_else(|| Error::invalid("join", format!("{pairs} pairs")))?;
+        let (mut left, mut right) = (pool.alloc(bytes)?, pool.alloc(bytes)?);
+        let order = self.ordered.as_ref().map(|(order, _)| memory::plain::<u32>(order.bytes()));
+        let order = order.map(|order| order.expect("our own memory"));
+        let mut rest = (
+            &mut memory::values_mut::<u32>(&mut left)[..pairs],
+            &mut memory::values_mut::<u32>(&mut right)[..pairs],
+        );
+        let parts = chunks().zip(counts).map(|(rows, count)| {
+            let (left, lefts) = std::mem::take(&mut rest.0).split_at_mut(count);
+            let (right, rights) = std::mem::take(&mut rest.1).split_at_mut(count);
+            rest = (lefts, rights);
+            (rows, left, right)
+        });
+        each_part(parts.collect::<Vec<_>>(), |(rows, left, right)| {
+            let mut at = 0;
+            for row in rows {
+                let to = (first + row) as u32;
+                if has(row) {
+                    for place in self.places(group(row)) {
+                        left[at] = order.map_or(place as u32, |order| order[place]);
+                        right[at] = to;
+                        at += 1;
+                    }
+                } else if outer {
+                    (left[at], right[at]) = (NONE, to);
+                    at += 1;
+                }
+            }
+        })?;
+        let (left, right) = (left.freeze(bytes), right.freeze(bytes));
+        let left = if outer { nullable(left, pairs, pool)? } else { uint32(left, pairs)? };
+        Ok([left, uint32(right, pairs)?])
+    }
+}
+
+/// Finds the group that each row of the second columns has in a table of the first.
+fn found(
+    table: &hashed::Table,
+    [own, others]: [&Columns; 2],
+    nulls: Nulls,
+    rows: usize,
+    pool: &HostPool,
+) -> Result<DeviceArray> {
+    let (own, keys) = (own.keys(nulls), others.keys(nulls));
+    among_threads(rows > RANGE, |_| {
+        let mut found = pool.alloc(rows.saturating_mul(4))?;
+        let ids = &mut memory::values_mut::<u32>(&mut found)[..rows];
+        let done = each_part(ids.chunks_mut(CHUNK).enumerate(), |(i, ids)| {
+            table.find_rows(&own, &keys, i * CHUNK..i * CHUNK + ids.len(), ids)
+        })?;
+        done.into_iter().collect::<Result<()>>()?;
+        nullable(found.freeze(rows * 4), rows, pool)
+    })
+}
+
+/// Marks the rows whose numbers are in an array.
+pub(super) fn mark(of: &DeviceArray, rows: usize, stream: &Stream) -> Result<DeviceArray> {
+    let of = admitted(of)?;
+    let mut marks = memory::zeroed(rows.div_ceil(64) * 8, stream.device().host_pool())?;
+    let words = memory::values_mut::<u64>(&mut marks);
+    let numbers = self::rows::values::<4>(&of.buffers()[0], of.offset(), of.len());
+    let valid = self::rows::validity(&of);
+    for (i, number) in numbers.iter().enumerate() {
+        let row = u32::from_le_bytes(*number) as usize;
+        if valid.is_none_or(|valid| valid.get(i)) && row < rows {
+            words[row / 64] |= 1 << (row % 64);
+        }
+    }
+    let buffers = vec![marks.freeze(rows.div_ceil(8))];
+    DeviceArray::made(Parts { buffers, ..Parts::new(DataType::Boolean, rows) }, true)
+}

@@ -1,0 +1,140 @@
+//! Folds of the values of groups.
+
+use arrow_schema::DataType;
+use bowstring_kernels::group::fold::{
+    COUNT, FOLD, Fold as Args, LEAST, SUM, SUM_FLOATS, SUM_UNSIGNED, SUM_WRAPPING,
+};
+use bowstring_kernels::group::segments::{LENGTHS, Lengths};
+use bowstring_kernels::memory::In;
+use bowstring_kernels::target::find;
+
+use super::segments::{Level, placed, segments};
+use crate::array::{Bitmap, DeviceArray};
+use crate::engine::{GroupFold, Groups};
+use crate::expr::Fold;
+use crate::gpu::bitmap::aligned;
+use crate::gpu::rows::rows_of;
+use crate::pass::{BitPointer, Pass, Pending, Region, bits, input, validity};
+use crate::rules::{folded_type, words};
+use crate::{Error, Result, Stream};
+
+/// Folds the values of each group. Does not look at the device.
+pub(crate) fn fold_groups(
+    folds: &[GroupFold],
+    groups: &Groups,
+    stream: &Stream,
+) -> Result<Pending<Vec<DeviceArray>>> {
+    let mut pass = Pass::begin("group", stream)?;
+    let (rows, count) = (groups.ids.len(), groups.firsts.len());
+    pass.input(&groups.ids)?;
+    let ids = input(&groups.ids.buffers()[0]);
+    let order = placed(&mut pass, ids, rows, count.saturating_sub(1))?;
+    let segments = segments(&mut pass, ids, &order, rows, count)?;
+    let levels = segments.levels(&mut pass, rows)?;
+    let folded = folds.iter().map(|one| {
+        let values = one.values.as_ref();
+        values.map_or(Ok(()), |values| pass.input(values))?;
+        folded(&mut pass, one, &order, &levels)
+    });
+    let folded = folded.collect::<Result<Vec<_>>>()?;
+    pass.finish()?;
+    Ok(Pending::known(Ok(folded)))
+}
+
+/// The entry of a fold, its widths, and the bits that flip.
+struct Kind {
+    /// The first level, and the levels above.
+    keys: [[u32; 2]; 2],
+    /// The bytes of a result.
+    width: usize,
+    flips: [u64; 2],
+    descending: u64,
+}
+
+/// Chooses the kernels of a fold.
+fn kind(one: &GroupFold, of: &DataType) -> Option<Kind> {
+    let same = |key: [u32; 2], width| Kind { keys: [key; 2], width, flips: [0; 2], descending: 0 };
+    Some(match (one.fold, of) {
+        // Counts of counts are their sums.
+        (Fold::Count, _) => Kind { keys: [[COUNT, 0], [SUM_WRAPPING, 8]], ..same([COUNT, 0], 8) },
+        (Fold::Sum, DataType::Int64 | DataType::UInt64) if one.wraps => same([SUM_WRAPPING, 8], 8),
+        (Fold::Sum, DataType::Int64) => Kind { keys: [[SUM, 8], [SUM_WRAPPING, 16]], ..same([SUM, 8], 16) },
+        (Fold::Sum, DataType::UInt64) => {
+            Kind { keys: [[SUM_UNSIGNED, 8], [SUM_WRAPPING, 16]], ..same([SUM_UNSIGNED, 8], 16) }
+        }
+        (Fold::Sum, DataType::Decimal128(..)) => Kind { keys: [[SUM, 16], [SUM, 32]], ..same([SUM, 16], 32) },
+        (Fold::Sum, DataType::Decimal256(..)) => same([SUM, 32], 32),
+        (Fold::Sum, DataType::Float32) => same([SUM_FLOATS, 4], 4),
+        (Fold::Sum, DataType::Float64) => same([SUM_FLOATS, 8], 8),
+        (Fold::Sum, _) => return None,
+        (Fold::Min | Fold::Max, _) => {
+            let width = of.primitive_width()?;
+            let all = if width < 8 { u64::MAX >> (64 - 8 * width) } else { u64::MAX };
+            let flips = if width > 8 { [0; 2] } else { words(of)?.first()?.order.flips(width) };
+            let descending = if one.fold == Fold::Max { all } else { 0 };
+            Kind { flips, descending, ..same([LEAST, width as u32], width) }
+        }
+    })
+}
+
+/// Folds values, a level after the other.
+fn folded(pass: &mut Pass, one: &GroupFold, order: &Region, levels: &[Level]) -> Result<DeviceArray> {
+    let from = one.values.as_ref().map_or(&DataType::Null, DeviceArray::data_type);
+    let unfit = || Error::invalid("aggregate", format!("{:?} of {from}", one.fold));
+    let to = folded_type(one.fold, from, one.wraps).ok_or_else(unfit)?;
+    let kind = kind(one, from).ok_or_else(unfit)?;
+    let groups = levels[0].segments.groups;
+    let mut parts = pass.parts(to, groups);
+    let nulls = one.values.as_ref().filter(|values| values.possible_nulls().is_some());
+    if one.fold == Fold::Count && nulls.is_none() {
+        let counts = pass.rows(groups, 8)?;
+        let spans = levels[0].segments.spans.input();
+        pass.launch(&LENGTHS[0], &Lengths { spans, groups: groups as u64, counts: counts.out() })?;
+        parts.buffers = vec![counts.buffer()];
+        return DeviceArray::try_new(parts);
+    }
+    let mut values = match &one.values {
+        Some(values) if one.fold != Fold::Count => {
+            let width = values.data_type().primitive_width().ok_or_else(unfit)?;
+            let rows = rows_of(values, &values.buffers()[0], width);
+            aligned(pass, &rows, width.min(16))?
+        }
+        _ => In::absent(),
+    };
+    let mut valid: BitPointer = nulls.map_or((In::absent(), 0), validity);
+    let (mut rows, mut made) = (one.values.as_ref().map_or(0, DeviceArray::len), None);
+    for (i, level) in levels.iter().enumerate() {
+        let out = pass.rows(level.bound, kind.width)?;
+        let out_valid = pass.output(level.bound.div_ceil(32) * 4)?;
+        let args = Args {
+            values,
+            valid: valid.0,
+            valid_offset: valid.1,
+            rows: rows as u64,
+            order: if i == 0 { order.input() } else { In::absent() },
+            spans: level.segments.spans.input(),
+            stride: level.segments.stride,
+            groups: groups as u64,
+            pieces: level.pieces.as_ref().map_or(In::absent(), Region::input),
+            bound: level.bound as u64,
+            always: kind.flips[0],
+            negative: kind.flips[1],
+            descending: kind.descending,
+            out: out.out(),
+            out_valid: out_valid.out(),
+        };
+        let fold = find(FOLD, &kind.keys[usize::from(i > 0)]).ok_or_else(|| pass.unsupported(from))?;
+        pass.launch(fold, &args)?;
+        values = out.input();
+        let marks = Bitmap { buffer: out_valid.buffer(), offset: 0 };
+        (valid, rows) = (bits(&marks), level.bound);
+        made = Some((out, marks));
+    }
+    let (out, marks) = made.ok_or_else(unfit)?;
+    parts.buffers = vec![out.buffer()];
+    // A group of values without nulls has one, so its result is not null.
+    if one.fold != Fold::Count && nulls.is_some() {
+        (parts.validity, parts.null_count) = (Some(marks), None);
+    }
+    DeviceArray::try_new(parts)
+}

@@ -1,0 +1,238 @@
+//! The groups of equal rows, by a hash table.
+
+use arrow_schema::DataType;
+use bowstring_kernels::group::keys::{CHECK, Check, WORDS, Words};
+use bowstring_kernels::group::table::{IDS, INSERT, Ids, Insert, NUMBER, Number, OWN, Own};
+use bowstring_kernels::memory::In;
+use bowstring_kernels::target::find;
+
+use crate::array::{Bitmap, DeviceArray, Parts, outside};
+use crate::engine::Groups;
+use crate::gpu::plain::decoded;
+use crate::gpu::structure::Marked;
+use crate::gpu::structure::alike::{Compared, compared};
+use crate::pass::{Looks, Pass, Pending, Region, bits};
+use crate::rules::seeds::{seed, weak_rounds};
+use crate::{Result, Stream};
+
+/// The most rows, so that UInt32 can number twice as many slots.
+const MOST: usize = 1 << 30;
+
+/// The rounds after which equal hashes are taken for an error. Each has hashes of its own, so that keys that
+/// meet in one do not meet in the next.
+const ROUNDS: u64 = 8;
+
+/// Returns the groups of equal rows of columns. It reads once in nearly all cases, and as often as a cast of
+/// dictionaries and runs to their values.
+pub(crate) fn group(columns: &[DeviceArray], stream: &Stream) -> Result<Pending<Groups>> {
+    let (columns, on) = (columns.to_vec(), stream.clone());
+    Ok(Pending::begin(stream, async move {
+        let plain = decoded(&columns, &on).await?;
+        let rows = plain.first().map_or(0, DeviceArray::len);
+        let mut pass = Pass::begin("group", &on)?;
+        let mut keys = vec![];
+        for values in plain.iter().filter(|values| *values.data_type() != DataType::Null) {
+            pass.input(values)?;
+            let key = compared(&mut pass, values).await?;
+            keys.extend(Key::new(&pass, values, key, values.possible_nulls().is_some())?);
+        }
+        let made = numbered(&mut pass, keys, rows, None).await?;
+        let groups =
+            Groups { ids: uint32(&pass, &made.ids, rows)?, firsts: uint32(&pass, &made.firsts, made.count)? };
+        pass.finish()?;
+        Ok(groups)
+    }))
+}
+
+/// Returns numbers that a pass makes as an array.
+pub(crate) fn uint32(pass: &Pass, made: &Region, len: usize) -> Result<DeviceArray> {
+    let parts = pass.parts(DataType::UInt32, len);
+    DeviceArray::try_new(Parts { buffers: vec![made.buffer()], ..parts })
+}
+
+/// A column of keys.
+pub(crate) struct Key {
+    pub compared: Compared,
+    /// The bits of a value; `None` if it has any number of them.
+    bits: Option<u64>,
+    /// Whether null is a value, or else rows with nulls do not count.
+    nullable: bool,
+}
+
+impl Key {
+    /// Describes a column; `None` if all of its rows are equal.
+    pub fn new(
+        pass: &Pass,
+        values: &DeviceArray,
+        compared: Option<Compared>,
+        nullable: bool,
+    ) -> Result<Option<Key>> {
+        let of = values.data_type();
+        let compared = match of {
+            DataType::Dictionary(..) | DataType::RunEndEncoded(..) => None,
+            _ => compared,
+        };
+        let compared = compared.ok_or_else(|| pass.unsupported(of))?;
+        let bits = match compared.key {
+            0 => None,
+            3 => Some(1),
+            unit => Some(8 * u64::from(unit) * compared.pieces),
+        };
+        Ok((bits != Some(0) || nullable).then_some(Key { compared, bits, nullable }))
+    }
+
+    /// The bits of a value and of its null.
+    fn packed(&self) -> Option<u64> {
+        self.bits?.checked_add(self.nullable.into())
+    }
+}
+
+/// Whether words hold all of the keys, so that equal words are equal keys.
+pub(crate) fn fit_words(keys: &[Key]) -> bool {
+    let bits = keys.iter().map(Key::packed).try_fold(0u64, |sum, bits| sum.checked_add(bits?));
+    bits.is_some_and(|bits| bits <= 64)
+}
+
+/// Rows with their groups.
+pub(crate) struct Numbered {
+    /// The group of each row; `count` if it is in none.
+    pub ids: Region,
+    pub firsts: Region,
+    pub count: usize,
+    pub hashed: Hashed,
+}
+
+/// A hash table of words.
+#[derive(Clone)]
+pub(crate) struct Hashed {
+    pub words: Region,
+    pub slots: Region,
+    /// The number of slots.
+    pub len: usize,
+    pub seed: u64,
+    /// The bits of words that count.
+    pub kept: u64,
+    /// Whether equal words are equal keys.
+    pub exact: bool,
+}
+
+/// Numbers the groups of the rows that `valid` has, or of all.
+pub(crate) async fn numbered(
+    pass: &mut Pass,
+    keys: Vec<Key>,
+    rows: usize,
+    valid: Option<Bitmap>,
+) -> Result<Numbered> {
+    if rows > MOST {
+        return Err(pass.unsupported(format!("{rows} rows")));
+    }
+    let (len, weak) = (rows as u64, weak_rounds());
+    let exact = fit_words(&keys) && weak == 0;
+    let slots = (2 * rows).next_power_of_two();
+    let table = pass.rows(slots, 8)?;
+    if rows == 0 {
+        pass.fill(&table, 0xff)?;
+        let none = pass.output(0)?;
+        let hashed =
+            Hashed { words: none.clone(), slots: table, len: slots, seed: seed(0), kept: u64::MAX, exact };
+        return Ok(Numbered { ids: none.clone(), firsts: none, count: 0, hashed });
+    }
+    let places = pass.rows(rows, 4)?;
+    let fault = pass.upload(&[u64::MAX])?;
+    let words = [pass.rows(rows, 8)?, pass.rows(rows, 8)?];
+    let (valid, valid_offset) = valid.as_ref().map_or((In::absent(), 0), bits);
+    for round in 0..ROUNDS {
+        let (seed, kept) = (seed(round), if round < weak { 1 } else { u64::MAX });
+        let made = make_words(pass, &keys, rows, exact, seed, &words, &fault)?;
+        pass.fill(&table, 0xff)?;
+        let args = Insert {
+            words: made.input(),
+            rows: len,
+            valid,
+            valid_offset,
+            kept,
+            seed,
+            most: slots as u64 - 1,
+            slots: table.out(),
+            places: places.out(),
+        };
+        pass.launch(&INSERT[0], &args)?;
+        let firsts = pass.output(rows.div_ceil(32) * 4)?;
+        let args = Own { slots: table.input(), places: places.input(), rows: len, firsts: firsts.out() };
+        pass.launch(&OWN[0], &args)?;
+        let differing = pass.zeroed(8)?;
+        for key in keys.iter().filter(|_| !exact) {
+            let Compared { key, values, pieces, valid: (valid, valid_offset), column } = key.compared;
+            let check = find(CHECK, &[key]).ok_or_else(|| pass.unsupported("keys"))?;
+            let (slots, places, differing) = (table.input(), places.input(), differing.out());
+            let rows = len;
+            let args = Check { values, pieces, valid, valid_offset, column, rows, slots, places, differing };
+            pass.launch(check, &args)?;
+        }
+        let marked = Marked::new(pass, rows, &firsts)?;
+        let mut looks = Looks::default();
+        let [differing, fault, counters] =
+            [&differing, &fault, marked.counters()].map(|region| looks.at([region]));
+        let read = looks.read(pass).await?;
+        if read[&fault][0] != u64::MAX {
+            return Err(outside(read[&fault][0] as usize));
+        }
+        if read[&differing][0] > 0 {
+            continue;
+        }
+        let count = marked.total(&read[&counters]);
+        let (groups, ids, out) = (pass.rows(slots, 4)?, pass.rows(rows, 4)?, pass.rows(count, 4)?);
+        let args = Number {
+            firsts: marked.mask.words().0,
+            offsets: marked.mask.offsets.input(),
+            places: places.input(),
+            rows: len,
+            groups: groups.out(),
+            out: out.out(),
+        };
+        pass.launch(&NUMBER[0], &args)?;
+        let (groups, places, none) = (groups.input(), places.input(), count as u64);
+        pass.launch(&IDS[0], &Ids { groups, places, rows: len, none, out: ids.out() })?;
+        let hashed = Hashed { words: made, slots: table, len: slots, seed, kept, exact };
+        return Ok(Numbered { ids, firsts: out, count, hashed });
+    }
+    Err(pass.unsupported("keys whose hashes are equal"))
+}
+
+/// Makes the words of rows.
+pub(crate) fn make_words(
+    pass: &mut Pass,
+    keys: &[Key],
+    rows: usize,
+    exact: bool,
+    seed: u64,
+    words: &[Region; 2],
+    fault: &Region,
+) -> Result<Region> {
+    if keys.is_empty() {
+        pass.fill(&words[0], 0)?;
+    }
+    for (i, key) in keys.iter().enumerate() {
+        let Compared { key: unit, values, pieces, valid: (valid, valid_offset), column } = key.compared;
+        let entry = find(WORDS, &[unit]).ok_or_else(|| pass.unsupported("keys"))?;
+        let (bits, seed) = match key.packed().filter(|_| exact) {
+            Some(bits) => (bits, key.bits.map_or(0, |bits| 1u64.checked_shl(bits as u32).unwrap_or(0))),
+            None => (0, seed),
+        };
+        let args = Words {
+            values,
+            pieces,
+            valid,
+            valid_offset,
+            column,
+            rows: rows as u64,
+            before: if i == 0 { In::absent() } else { words[(i + 1) % 2].input() },
+            bits,
+            seed,
+            out: words[i % 2].out(),
+            fault: fault.out(),
+        };
+        pass.launch(entry, &args)?;
+    }
+    Ok(words[keys.len().saturating_sub(1) % 2].clone())
+}

@@ -1,0 +1,17 @@
+//! Groups of equal rows: their numbers, and folds of their values.
+//!
+//! The one idea: see [`bowstring_kernels::group`]. To number groups takes one look, for how many there are;
+//! to fold their values takes none.
+//!
+//! Memory for a row, all of which is released at the end: 16 bytes for words, 16 to 32 for slots, and 8 for
+//! places and groups. A fold puts rows in order, which takes up to 20 bytes, and has as many results as
+//! groups and one more for each 1,024 rows.
+
+mod divide;
+mod folds;
+pub(crate) mod ids;
+pub(crate) mod segments;
+
+pub(super) use divide::divide_sums;
+pub(super) use folds::fold_groups;
+pub(super) use ids::group;

@@ -1,0 +1,117 @@
+//! Pairs of rows, and marks of rows.
+
+use arrow_schema::DataType;
+use bowstring_kernels::join::pairs::{COUNT, Count, MARK, Mark, WRITE, Write};
+use bowstring_kernels::memory::{In, Out};
+
+use crate::array::{Bitmap, DeviceArray, Parts};
+use crate::gpu::group::ids::uint32;
+use crate::gpu::scan::sums_before;
+use crate::pass::{Pass, Pending, Region, input, validity};
+use crate::{Error, Result, Stream};
+
+/// Rows in the order of their groups.
+#[derive(Clone)]
+pub(super) struct Ordered {
+    /// The places of each group: the first, and the end. `None` if each group has one row.
+    pub spans: Option<DeviceArray>,
+    pub order: DeviceArray,
+}
+
+/// Returns pairs: for each row that was found, the rows of its group; with `outer`, one without a row for
+/// each that was not found. Rows are numbered from `first` on.
+pub(super) fn pairs(
+    ordered: &Ordered,
+    found: &DeviceArray,
+    first: usize,
+    outer: bool,
+    stream: &Stream,
+) -> Result<Pending<[DeviceArray; 2]>> {
+    let (ordered, found, on) = (ordered.clone(), found.clone(), stream.clone());
+    Ok(Pending::begin(stream, async move {
+        let mut pass = Pass::begin("join", &on)?;
+        let rows = found.len();
+        if rows == 0 {
+            let none = pass.output(0)?;
+            let none = [uint32(&pass, &none, 0)?, uint32(&pass, &none, 0)?];
+            pass.finish()?;
+            return Ok(none);
+        }
+        pass.input(&found)?;
+        pass.input(&ordered.order)?;
+        let spans = match &ordered.spans {
+            Some(spans) => {
+                pass.input(spans)?;
+                input(&spans.buffers()[0])
+            }
+            None => In::absent(),
+        };
+        let (valid, valid_offset) = validity(&found);
+        let groups = input(&found.buffers()[0].slice(found.offset() * 4, Some(rows * 4)));
+        let counts = pass.rows(rows, 4)?;
+        let before = pass.rows(rows.saturating_add(1), 8)?;
+        let args = Count {
+            found: groups,
+            valid,
+            valid_offset,
+            rows: rows as u64,
+            spans,
+            outer: outer.into(),
+            counts: counts.out(),
+        };
+        pass.launch(&COUNT[0], &args)?;
+        sums_before(&mut pass, &counts, rows, 8, &before)?;
+        let total = pass.read(&[&before.piece(rows * 8, 8)]).await?[0];
+        let too_many = || Error::invalid("join", format!("{total} pairs"));
+        let pairs = usize::try_from(total).map_err(|_| too_many())?;
+        let (out, out_rows) = (pass.rows(pairs, 4)?, pass.rows(pairs, 4)?);
+        let marks = if outer { Some(pass.output(pairs.div_ceil(32) * 4)?) } else { None };
+        if pairs > 0 {
+            let args = Write {
+                found: groups,
+                valid,
+                valid_offset,
+                rows: rows as u64,
+                first: first as u64,
+                spans,
+                order: input(&ordered.order.buffers()[0]),
+                before: before.input(),
+                pairs: total,
+                out: out.out(),
+                out_valid: marks.as_ref().map_or(Out::absent(), Region::out),
+                out_rows: out_rows.out(),
+            };
+            pass.launch(&WRITE[0], &args)?;
+        }
+        let mut parts = uint32(&pass, &out, pairs)?.into_parts();
+        if let Some(marks) = marks {
+            parts.validity = Some(Bitmap { buffer: marks.buffer(), offset: 0 });
+            parts.null_count = None;
+        }
+        let made = [DeviceArray::try_new(parts)?, uint32(&pass, &out_rows, pairs)?];
+        pass.finish()?;
+        Ok(made)
+    }))
+}
+
+/// Marks the rows, of so many, that are among some.
+pub(crate) fn mark(of: &DeviceArray, rows: usize, stream: &Stream) -> Result<DeviceArray> {
+    let mut pass = Pass::begin("join", stream)?;
+    pass.input(of)?;
+    let marks = pass.zeroed(rows.div_ceil(32) * 4)?;
+    if !of.is_empty() {
+        let (valid, valid_offset) = validity(of);
+        let args = Mark {
+            of: input(&of.buffers()[0].slice(of.offset() * 4, Some(of.len() * 4))),
+            valid,
+            valid_offset,
+            rows: of.len() as u64,
+            marks: marks.out(),
+        };
+        pass.launch(&MARK[0], &args)?;
+    }
+    let parts = Parts { buffers: vec![marks.buffer()], ..pass.parts(DataType::Boolean, rows) };
+    let marked = DeviceArray::try_new(parts)?;
+    pass.finish()?;
+    Ok(marked)
+}

@@ -1,0 +1,279 @@
+//! Tables of rows that others find by their keys.
+
+use std::sync::Arc;
+
+use arrow_schema::DataType;
+use bowstring_kernels::join::find::{COMPARE, Compare, FIND, Find};
+use bowstring_kernels::memory::In;
+use bowstring_kernels::target::find;
+
+use super::pairs::{Ordered, pairs};
+use crate::array::{Bitmap, DeviceArray, Parts, outside};
+use crate::engine::Table;
+use crate::gpu::bitmap::and;
+use crate::gpu::group::ids::{Hashed, Key, Numbered, fit_words, make_words, numbered, uint32};
+use crate::gpu::group::segments::{placed, segments};
+use crate::gpu::plain::decoded;
+use crate::gpu::structure::alike::{Compared, compared_with_others};
+use crate::gpu::text::text_column;
+use crate::pass::{Pass, Pending, Region, Table as Rows, bits, input};
+use crate::{Error, Result, Stream};
+
+/// Rows on a device that others find by their keys.
+struct DeviceTable {
+    keys: Vec<DeviceArray>,
+    nulls_equal: bool,
+    /// The words, the slots, and the first rows of groups.
+    words: DeviceArray,
+    slots: DeviceArray,
+    firsts: DeviceArray,
+    ids: DeviceArray,
+    seed: u64,
+    kept: u64,
+    exact: bool,
+    ordered: Ordered,
+}
+
+/// Makes a table of rows. It reads once in nearly all cases, and as often as a cast of dictionaries and runs
+/// to their values.
+pub(crate) fn table(
+    keys: &[DeviceArray],
+    nulls_equal: bool,
+    stream: &Stream,
+) -> Result<Pending<Arc<dyn Table>>> {
+    let (keys, on) = (keys.to_vec(), stream.clone());
+    Ok(Pending::begin(stream, async move {
+        let keys = decoded(&keys, &on).await?;
+        let rows = keys.first().map_or(0, DeviceArray::len);
+        let mut pass = Pass::begin("join", &on)?;
+        let (described, valid) = described(&mut pass, &keys, nulls_equal).await?;
+        let Numbered { ids, firsts, count, hashed } =
+            numbered(&mut pass, described, rows, valid.clone()).await?;
+        let Hashed { words, slots, len, seed, kept, exact } = hashed;
+        let unique = valid.is_none() && count == rows;
+        let ordered = match unique || rows == 0 {
+            true => Ordered { spans: None, order: uint32(&pass, &firsts, count)? },
+            false => {
+                let order = placed(&mut pass, ids.input(), rows, count)?;
+                let spans = segments(&mut pass, ids.input(), &order, rows, count)?.spans;
+                let spans = words_of(&pass, &spans, count)?;
+                Ordered { spans: Some(spans), order: uint32(&pass, &order, rows)? }
+            }
+        };
+        let mut parts = uint32(&pass, &ids, rows)?.into_parts();
+        if let Some(valid) = valid {
+            (parts.validity, parts.null_count) = (Some(valid), None);
+        }
+        let table = DeviceTable {
+            words: words_of(&pass, &words, rows)?,
+            slots: words_of(&pass, &slots, len)?,
+            firsts: uint32(&pass, &firsts, count)?,
+            ids: DeviceArray::try_new(parts)?,
+            keys,
+            nulls_equal,
+            seed,
+            kept,
+            exact,
+            ordered,
+        };
+        pass.finish()?;
+        Ok(Arc::new(table) as Arc<dyn Table>)
+    }))
+}
+
+/// Describes the keys of one side, and the rows that are compared at all; `None` if all are.
+async fn described(
+    pass: &mut Pass,
+    keys: &[DeviceArray],
+    nulls_equal: bool,
+) -> Result<(Vec<Key>, Option<Bitmap>)> {
+    let rows = keys.first().map_or(0, DeviceArray::len);
+    let (mut described, mut valid) = (vec![], None);
+    for values in keys {
+        pass.input(values)?;
+        if *values.data_type() == DataType::Null {
+            if !nulls_equal {
+                let none = pass.zeroed(rows.div_ceil(32) * 4)?;
+                valid = Some(Bitmap { buffer: none.buffer(), offset: 0 });
+            }
+            continue;
+        }
+        let key = compared_with_others(pass, values).await?;
+        described.extend(Key::new(pass, values, key, nulls_equal)?);
+        if let (false, Some(own)) = (nulls_equal, values.possible_nulls()) {
+            valid = Some(match valid {
+                None => own.clone(),
+                Some(others) => {
+                    let both = pass.output(rows.div_ceil(32) * 4)?;
+                    and(pass, bits(&others), bits(own), rows, &both)?;
+                    Bitmap { buffer: both.buffer(), offset: 0 }
+                }
+            });
+        }
+    }
+    Ok((described, valid))
+}
+
+/// Returns words that a pass makes as an array.
+fn words_of(pass: &Pass, made: &Region, len: usize) -> Result<DeviceArray> {
+    let parts = pass.parts(DataType::UInt64, len);
+    DeviceArray::try_new(Parts { buffers: vec![made.buffer()], ..parts })
+}
+
+impl Table for DeviceTable {
+    fn ids(&self) -> &DeviceArray {
+        &self.ids
+    }
+
+    fn groups(&self) -> usize {
+        self.firsts.len()
+    }
+
+    fn is_unique(&self) -> bool {
+        self.ordered.spans.is_none()
+    }
+
+    fn find(self: Arc<Self>, keys: &[DeviceArray], stream: &Stream) -> Result<Pending<DeviceArray>> {
+        let (keys, on) = (keys.to_vec(), stream.clone());
+        Ok(Pending::begin(stream, async move {
+            let keys = decoded(&keys, &on).await?;
+            for (own, others) in self.keys.iter().zip(&keys) {
+                if own.data_type() != others.data_type() {
+                    let problem = format!("keys of {} and {}", own.data_type(), others.data_type());
+                    return Err(Error::invalid("join", problem));
+                }
+            }
+            let rows = keys.first().map_or(0, DeviceArray::len);
+            let mut pass = Pass::begin("join", &on)?;
+            if rows == 0 {
+                let none = pass.output(0)?;
+                let none = uint32(&pass, &none, 0)?;
+                pass.finish()?;
+                return Ok(none);
+            }
+            let (described, valid) = described(&mut pass, &keys, self.nulls_equal).await?;
+            for array in [&self.words, &self.slots, &self.firsts, &self.ids] {
+                pass.input(array)?;
+            }
+            let (found, found_valid) = self.found(&mut pass, described, &keys, rows, valid).await?;
+            let mut parts = uint32(&pass, &found, rows)?.into_parts();
+            parts.validity = Some(Bitmap { buffer: found_valid.buffer(), offset: 0 });
+            parts.null_count = None;
+            let found = DeviceArray::try_new(parts)?;
+            pass.finish()?;
+            Ok(found)
+        }))
+    }
+
+    fn pairs(
+        &self,
+        found: &DeviceArray,
+        first: usize,
+        outer: bool,
+        stream: &Stream,
+    ) -> Result<Pending<[DeviceArray; 2]>> {
+        pairs(&self.ordered, found, first, outer, stream)
+    }
+}
+
+impl DeviceTable {
+    /// Returns the group of each row, and a bit for each row that has one.
+    async fn found(
+        &self,
+        pass: &mut Pass,
+        keys: Vec<Key>,
+        arrays: &[DeviceArray],
+        rows: usize,
+        valid: Option<Bitmap>,
+    ) -> Result<(Region, Region)> {
+        debug_assert!(!self.exact || fit_words(&keys));
+        let fault = pass.upload(&[u64::MAX])?;
+        let words = [pass.rows(rows, 8)?, pass.rows(rows, 8)?];
+        let words = make_words(pass, &keys, rows, self.exact, self.seed, &words, &fault)?;
+        pass.report(&fault, |words| match words[0] {
+            u64::MAX => Ok(()),
+            row => Err(outside(row as usize)),
+        })?;
+        let (valid, valid_offset) = valid.as_ref().map_or((In::absent(), 0), bits);
+        let out_valid = pass.output(rows.div_ceil(32) * 4)?;
+        let mut found = pass.rows(rows, 4)?;
+        let args = Find {
+            words: words.input(),
+            rows: rows as u64,
+            valid,
+            valid_offset,
+            table_words: input(&self.words.buffers()[0]),
+            kept: self.kept,
+            seed: self.seed,
+            most: self.slots.len() as u64 - 1,
+            slots: input(&self.slots.buffers()[0]),
+            ids: input(&self.ids.buffers()[0]),
+            out: found.out(),
+            out_valid: out_valid.out(),
+        };
+        pass.launch(&FIND[0], &args)?;
+        if self.exact || self.firsts.is_empty() {
+            return Ok((found, out_valid));
+        }
+        for (own, others) in arrays.iter().zip(&self.keys) {
+            if *own.data_type() == DataType::Null {
+                continue;
+            }
+            pass.input(others)?;
+            let after = pass.rows(rows, 4)?;
+            self.compare(pass, own, others, rows, &found, (&after, &out_valid)).await?;
+            found = after;
+        }
+        Ok((found, out_valid))
+    }
+
+    /// Compares a column with the table's.
+    async fn compare(
+        &self,
+        pass: &mut Pass,
+        own: &DeviceArray,
+        others: &DeviceArray,
+        rows: usize,
+        before: &Region,
+        (after, after_valid): (&Region, &Region),
+    ) -> Result<()> {
+        let of = own.data_type();
+        let (columns, own, others) = match compared_with_others(pass, own).await? {
+            Some(Compared { key: 0, .. }) => {
+                let mut table = Rows::default();
+                table.push(&text_column(pass, own).await?);
+                table.push(&text_column(pass, others).await?);
+                let columns = pass.upload(table.words())?;
+                (Some(columns), None, None)
+            }
+            own => (None, own, compared_with_others(pass, others).await?),
+        };
+        let nothing = Compared {
+            key: 0,
+            values: In::absent(),
+            pieces: 0,
+            valid: (In::absent(), 0),
+            column: In::absent(),
+        };
+        let [own, others] = [own, others].map(|side| side.unwrap_or(nothing));
+        let entry = find(COMPARE, &[own.key]).ok_or_else(|| pass.unsupported(of))?;
+        let args = Compare {
+            values: own.values,
+            pieces: own.pieces,
+            valid: own.valid.0,
+            valid_offset: own.valid.1,
+            columns: columns.as_ref().map_or(In::absent(), Region::input),
+            rows: rows as u64,
+            table_values: others.values,
+            table_offset: others.pieces,
+            table_valid: others.valid.0,
+            table_valid_offset: others.valid.1,
+            table_rows: self.words.len() as u64,
+            firsts: input(&self.firsts.buffers()[0]),
+            before: before.input(),
+            out: after.out(),
+            out_valid: after_valid.out(),
+        };
+        pass.launch(entry, &args)
+    }
+}

@@ -1,0 +1,53 @@
+//! Folds of the values of groups: their types, and the order in which floats are added.
+
+use arrow_buffer::i256;
+use arrow_schema::DataType;
+
+use crate::expr::Fold;
+use crate::expr::plan::number_of;
+use crate::{Error, Result};
+
+/// The number of a group's rows that are added one after the other; the sums of such pieces are added in the
+/// same way.
+pub(crate) const PIECE: usize = bowstring_kernels::group::segments::PIECE as usize;
+
+/// Returns the type of a fold's result; `None` if engines do not fold such values.
+pub(crate) fn folded_type(fold: Fold, of: &DataType, wraps: bool) -> Option<DataType> {
+    Some(match (fold, of) {
+        (Fold::Count, _) => DataType::Int64,
+        (Fold::Min | Fold::Max, of) => {
+            number_of(of).filter(|_| *of != DataType::Boolean)?;
+            of.clone()
+        }
+        (Fold::Sum, DataType::Int64 | DataType::UInt64) if wraps => of.clone(),
+        (Fold::Sum, DataType::Int64 | DataType::UInt64) => DataType::Decimal128(38, 0),
+        (Fold::Sum, DataType::Decimal128(_, scale) | DataType::Decimal256(_, scale)) => {
+            DataType::Decimal256(76, *scale)
+        }
+        (Fold::Sum, DataType::Float32 | DataType::Float64) => of.clone(),
+        (Fold::Sum, _) => return None,
+    })
+}
+
+/// Divides the sum of decimals by their number, after moving its point by `up` digits. A quotient of more
+/// than 38 digits is an error, or `None` if `safe`.
+pub(crate) fn mean_of_decimals(
+    sum: i256,
+    count: i64,
+    up: u32,
+    scale: i8,
+    safe: bool,
+) -> Result<Option<i128>> {
+    let moved = 10i128.checked_pow(up).and_then(|up| sum.checked_mul(i256::from_i128(up)));
+    let mean = moved.and_then(|moved| moved.checked_div(i256::from_i128(count.into())));
+    let mean = mean.and_then(i256::to_i128).filter(|mean| mean.unsigned_abs() < 10u128.pow(38));
+    match mean {
+        None if !safe => Err(too_large_a_mean(scale)),
+        mean => Ok(mean),
+    }
+}
+
+/// Makes the error for a mean of too many digits.
+pub(crate) fn too_large_a_mean(scale: i8) -> Error {
+    Error::invalid("aggregate", format!("a mean does not fit {}", DataType::Decimal128(38, scale)))
+}

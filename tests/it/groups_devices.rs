@@ -1,0 +1,130 @@
+//! Groups on every device: rows are in a group if arrow-row has the same bytes for them, and groups are
+//! numbered in the order of their first rows, whatever the hashes are.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, Int64Array, StringArray, UInt32Array};
+use arrow_row::{RowConverter, SortField};
+use arrow_schema::DataType;
+use bowstring::compute::group;
+use bowstring::internals::{Hashes, set_hashes};
+use bowstring::{DeviceArray, Error};
+
+use crate::support::*;
+
+/// The group of each row, and the first row of each group.
+fn expected(columns: &[ArrayRef]) -> (Vec<u32>, Vec<u32>) {
+    let fields = columns.iter().map(|values| SortField::new(values.data_type().clone())).collect();
+    let bytes = RowConverter::new(fields).unwrap().convert_columns(columns).unwrap();
+    let (mut groups, mut ids, mut firsts) = (HashMap::new(), vec![], vec![]);
+    for (row, bytes) in bytes.iter().enumerate() {
+        let id = *groups.entry(bytes.owned()).or_insert_with(|| {
+            firsts.push(row as u32);
+            firsts.len() as u32 - 1
+        });
+        ids.push(id);
+    }
+    (ids, firsts)
+}
+
+fn assert_groups(columns: &[ArrayRef], form: Form, offset: usize, context: &str) {
+    let len = columns[0].len() - offset;
+    let expected = expected(&columns.iter().map(|values| values.slice(offset, len)).collect::<Vec<_>>());
+    for target in &devices() {
+        let there: Vec<DeviceArray> =
+            columns.iter().map(|values| target.import_as(form, values, offset, len)).collect();
+        let found = group(&there, &target.stream).wait();
+        let found = found.unwrap_or_else(|error| panic!("{context} on {target:?}: {error}"));
+        let numbers = |array: &DeviceArray| {
+            let array = target.export(array);
+            array.as_any().downcast_ref::<UInt32Array>().unwrap().values().to_vec()
+        };
+        assert_eq!(numbers(found.ids()), expected.0, "{context} on {target:?}");
+        assert_eq!(numbers(found.firsts()), expected.1, "{context} on {target:?}");
+    }
+}
+
+/// Compares the CPU's groups, which are all that a nested type has.
+fn on_cpu_as_expected(values: &ArrayRef, form: Form) {
+    let expected = expected(&[values.slice(5, values.len() - 5)]);
+    let target = devices().into_iter().find(|target| target.name == "cpu").unwrap();
+    let found = group(&[target.import_as(form, values, 5, values.len() - 5)], &target.stream).wait().unwrap();
+    let ids = target.export(found.ids());
+    let ids = ids.as_any().downcast_ref::<UInt32Array>().unwrap();
+    assert_eq!(ids.values(), &expected.0[..], "{}", values.data_type());
+}
+
+/// Some rows of a type, of which most are equal to others.
+fn repeated(of: &DataType, len: usize, distinct: usize, random: &mut Random) -> ArrayRef {
+    let nulls = if has_nulls(of) { Nulls::Some } else { Nulls::None };
+    let few = array(of, distinct, nulls, random);
+    let many = UInt32Array::from_iter_values((0..len).map(|_| random.below(distinct) as u32));
+    arrow_select::take::take(&few, &many, None).unwrap()
+}
+
+/// Whether devices do not group a type: one with several values in a row.
+fn is_nested(data_type: &DataType) -> bool {
+    match data_type {
+        DataType::Dictionary(_, of) => is_nested(of),
+        DataType::RunEndEncoded(_, of) => is_nested(of.data_type()),
+        DataType::Union(..) => true,
+        other => other.is_nested(),
+    }
+}
+
+#[test]
+fn rows_of_every_type_are_grouped() {
+    let mut random = Random::new(30);
+    for data_type in types() {
+        for (len, distinct) in [(1, 1), (90, 12), (2500, 700)] {
+            let values = repeated(&data_type, len + 9, distinct, &mut random);
+            let flags = array(&DataType::Boolean, len + 9, Nulls::Some, &mut random);
+            for form in Form::ALL {
+                let context = format!("{len} rows of {data_type}, {form:?}");
+                if !is_nested(&data_type) {
+                    assert_groups(std::slice::from_ref(&values), form, 5, &context);
+                    assert_groups(&[flags.clone(), values.clone()], form, 5, &context);
+                    continue;
+                }
+                on_cpu_as_expected(&values, form);
+                for target in devices().iter().filter(|target| target.name != "cpu") {
+                    let values = target.import_as(form, &values, 5, len);
+                    let refused = group(&[values], &target.stream).wait();
+                    assert!(matches!(refused, Err(Error::Unsupported { .. })), "{context}: {refused:?}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn numbers_of_groups_do_not_depend_on_the_hashes() {
+    let mut random = Random::new(31);
+    let len = 300;
+    let texts: ArrayRef = Arc::new(StringArray::from_iter_values(
+        (0..len).map(|_| format!("a text of some length {}", random.below(40))),
+    ));
+    let wide: ArrayRef =
+        Arc::new(Int64Array::from_iter((0..len).map(|i| (i % 7 != 0).then_some(i as i64 % 20))));
+    for weak_rounds in [1, 3] {
+        set_hashes(Hashes { seed: Some(7), weak_rounds });
+        for columns in [vec![texts.clone()], vec![wide.clone()], vec![wide.clone(), texts.clone()]] {
+            assert_groups(&columns, Form::ALL[0], 3, &format!("{weak_rounds} weak rounds"));
+        }
+    }
+    set_hashes(Hashes::default());
+}
+
+#[test]
+fn all_rows_may_be_equal_or_different() {
+    for len in [1, 64, 5000] {
+        let same: ArrayRef = Arc::new(Int64Array::from(vec![3; len]));
+        let other: ArrayRef = Arc::new(Int64Array::from_iter_values((0..len as i64).map(|i| i << 32)));
+        let null = arrow_array::new_null_array(&DataType::Null, len);
+        for columns in [vec![same.clone()], vec![other.clone()], vec![null.clone()], vec![same, null, other]]
+        {
+            assert_groups(&columns, Form::ALL[0], 0, &format!("{len} rows"));
+        }
+    }
+}

@@ -1,0 +1,247 @@
+//! Joins on every device: the plain definition, a loop over all pairs, gives the same rows in the same order.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::UInt32Type;
+use arrow_array::{
+    Array, ArrayRef, BooleanArray, Int32Array, Int64Array, RecordBatch, StringArray, UInt32Array,
+};
+use arrow_row::{RowConverter, SortField};
+use arrow_schema::{DataType, Field, Schema};
+use arrow_select::take::take;
+use bowstring::compute::{JoinKind, JoinOptions, JoinTable, join};
+use bowstring::expr::{Expr, nth};
+use bowstring::internals::{Hashes, set_hashes};
+use bowstring::{DeviceArray, DeviceBatch, Error};
+
+use crate::support::*;
+
+const KINDS: [JoinKind; 10] = [
+    JoinKind::Inner,
+    JoinKind::Left,
+    JoinKind::Right,
+    JoinKind::Full,
+    JoinKind::LeftSemi,
+    JoinKind::RightSemi,
+    JoinKind::LeftAnti,
+    JoinKind::RightAnti,
+    JoinKind::LeftMark,
+    JoinKind::RightMark,
+];
+
+/// The bytes of each row's keys; `None` where a null equals nothing.
+fn keys(columns: &[ArrayRef], nulls_equal: bool) -> Vec<Option<Vec<u8>>> {
+    let fields = columns.iter().map(|column| SortField::new(column.data_type().clone())).collect();
+    let bytes = RowConverter::new(fields).unwrap().convert_columns(columns).unwrap();
+    let is_null = |row: usize| {
+        columns.iter().any(|column| column.logical_nulls().is_some_and(|nulls| nulls.is_null(row)))
+    };
+    (0..bytes.num_rows())
+        .map(|row| (nulls_equal || !is_null(row)).then(|| bytes.row(row).as_ref().to_vec()))
+        .collect()
+}
+
+/// The pairs of a join, in order.
+fn matching(
+    left: &[ArrayRef],
+    right: &[ArrayRef],
+    nulls_equal: bool,
+    passes: impl Fn(u32, u32) -> bool,
+) -> Vec<(u32, u32)> {
+    let (left, right) = (keys(left, nulls_equal), keys(right, nulls_equal));
+    let mut pairs = vec![];
+    for (r, key) in right.iter().enumerate() {
+        for (l, other) in left.iter().enumerate() {
+            if key.is_some() && key == other && passes(l as u32, r as u32) {
+                pairs.push((l as u32, r as u32));
+            }
+        }
+    }
+    pairs
+}
+
+/// The rows of both sides that a kind of join returns, and the marks.
+type Rows = (Option<Vec<Option<u32>>>, Option<Vec<Option<u32>>>, Option<Vec<bool>>);
+
+fn of_kind(kind: JoinKind, pairs: &[(u32, u32)], lefts: u32, rights: u32) -> Rows {
+    use JoinKind::*;
+    let has_left = |l: u32| pairs.iter().any(|pair| pair.0 == l);
+    let has_right = |r: u32| pairs.iter().any(|pair| pair.1 == r);
+    let some = |rows: Vec<u32>| Some(rows.into_iter().map(Some).collect());
+    match kind {
+        LeftSemi => (some((0..lefts).filter(|l| has_left(*l)).collect()), None, None),
+        LeftAnti => (some((0..lefts).filter(|l| !has_left(*l)).collect()), None, None),
+        LeftMark => (some((0..lefts).collect()), None, Some((0..lefts).map(has_left).collect())),
+        RightSemi => (None, some((0..rights).filter(|r| has_right(*r)).collect()), None),
+        RightAnti => (None, some((0..rights).filter(|r| !has_right(*r)).collect()), None),
+        RightMark => (None, some((0..rights).collect()), Some((0..rights).map(has_right).collect())),
+        Inner | Left | Right | Full => {
+            let mut rows: Vec<(Option<u32>, Option<u32>)> =
+                pairs.iter().map(|(l, r)| (Some(*l), Some(*r))).collect();
+            if matches!(kind, Right | Full) {
+                rows.extend((0..rights).filter(|r| !has_right(*r)).map(|r| (None, Some(r))));
+                rows.sort_by_key(|(_, r)| *r);
+            }
+            if matches!(kind, Left | Full) {
+                rows.extend((0..lefts).filter(|l| !has_left(*l)).map(|l| (Some(l), None)));
+            }
+            let (left, right) = rows.into_iter().unzip();
+            (Some(left), Some(right), None)
+        }
+    }
+}
+
+/// The columns that a join returns.
+fn expected(left: &[ArrayRef], right: &[ArrayRef], (l, r, marks): Rows) -> Vec<ArrayRef> {
+    let mut columns = vec![];
+    for (side, rows) in [(left, l), (right, r)] {
+        if let Some(rows) = rows {
+            let rows = UInt32Array::from(rows);
+            columns.extend(side.iter().map(|column| take(column, &rows, None).unwrap()));
+        }
+    }
+    columns.extend(marks.map(|marks| Arc::new(BooleanArray::from(marks)) as ArrayRef));
+    columns
+}
+
+/// A condition as an expression, and as a function of a left and a right row.
+type Condition<'a> = (Expr, &'a dyn Fn(u32, u32) -> bool);
+
+/// Joins on every device, in all kinds, by the first `by` columns.
+fn assert_joins(left: &[ArrayRef], right: &[ArrayRef], by: usize, filter: Option<Condition<'_>>) {
+    for nulls_equal in [false, true] {
+        let passes = |l, r| filter.as_ref().is_none_or(|(_, passes)| passes(l, r));
+        let pairs = matching(&left[..by], &right[..by], nulls_equal, passes);
+        for target in &devices() {
+            let side = |columns: &[ArrayRef]| {
+                let fields: Vec<Field> =
+                    columns.iter().map(|column| Field::new("", column.data_type().clone(), true)).collect();
+                let there: Vec<DeviceArray> = columns.iter().map(|column| target.import(column)).collect();
+                let rows = columns[0].len();
+                DeviceBatch::try_new(Arc::new(Schema::new(fields)), there, rows).unwrap()
+            };
+            let (here, there) = (side(left), side(right));
+            for kind in KINDS {
+                let options =
+                    JoinOptions { kind, nulls_equal, filter: filter.as_ref().map(|(expr, _)| expr.clone()) };
+                let on = (&here.columns()[..by], &there.columns()[..by]);
+                let joined = join(&here, &there, on, &options, &target.stream).wait();
+                let context =
+                    format!("{kind:?}, nulls equal {nulls_equal}, {:?}, on {target:?}", left[0].data_type());
+                let joined = match joined {
+                    Err(Error::Unsupported { .. })
+                        if is_nested(left[0].data_type()) && target.name != "cpu" =>
+                    {
+                        continue;
+                    }
+                    joined => joined.unwrap_or_else(|error| panic!("{context}: {error}")),
+                };
+                let rows_of = of_kind(kind, &pairs, left[0].len() as u32, right[0].len() as u32);
+                let expected = expected(left, right, rows_of);
+                assert_eq!(joined.columns().len(), expected.len(), "{context}");
+                for (column, expected) in joined.columns().iter().zip(&expected) {
+                    assert_same_rows(&rows(&target.export(column)), &rows(expected), &context);
+                }
+            }
+        }
+    }
+}
+
+fn some_of(few: &ArrayRef, len: usize, random: &mut Random) -> ArrayRef {
+    let rows = UInt32Array::from_iter_values((0..len).map(|_| random.below(few.len()) as u32));
+    take(few, &rows, None).unwrap()
+}
+
+fn numbers(len: usize) -> ArrayRef {
+    Arc::new(Int32Array::from_iter_values(0..len as i32))
+}
+
+/// Whether devices do not join by a type: one with several values in a row.
+fn is_nested(data_type: &DataType) -> bool {
+    match data_type {
+        DataType::Dictionary(_, of) => is_nested(of),
+        DataType::RunEndEncoded(_, of) => is_nested(of.data_type()),
+        DataType::Union(..) => true,
+        other => other.is_nested(),
+    }
+}
+
+#[test]
+fn keys_of_every_type_join() {
+    let mut random = Random::new(40);
+    for data_type in types() {
+        let nulls = if has_nulls(&data_type) { Nulls::Some } else { Nulls::None };
+        let few = array(&data_type, 9, nulls, &mut random);
+        let (left, right) = (some_of(&few, 13, &mut random), some_of(&few, 40, &mut random));
+        assert_joins(&[left, numbers(13)], &[right, numbers(40)], 1, None);
+    }
+}
+
+#[test]
+fn several_keys_join_whatever_their_hashes_are() {
+    let mut random = Random::new(41);
+    let few = array(&DataType::Utf8, 6, Nulls::Some, &mut random);
+    for (weak_rounds, lens) in
+        [(0, (0, 5)), (0, (5, 0)), (0, (1, 1)), (0, (700, 300)), (2, (40, 60)), (1, (3, 90))]
+    {
+        set_hashes(Hashes { seed: Some(3), weak_rounds });
+        let mut side = |len: usize| -> Vec<ArrayRef> {
+            let wide = Int64Array::from_iter(
+                (0..len).map(|_| (random.below(9) > 0).then(|| random.below(6) as i64 * (1 << 40))),
+            );
+            vec![some_of(&few, len, &mut random), Arc::new(wide), numbers(len)]
+        };
+        let (left, right) = (side(lens.0), side(lens.1));
+        assert_joins(&left, &right, 2, None);
+    }
+    set_hashes(Hashes::default());
+}
+
+#[test]
+fn unique_keys_and_a_hot_one_join() {
+    let unique: ArrayRef = Arc::new(Int64Array::from_iter_values((0..200).map(|i| i * 7 % 1000)));
+    let mut random = Random::new(42);
+    let any: ArrayRef = Arc::new(Int64Array::from_iter_values((0..900).map(|_| random.below(1200) as i64)));
+    assert_joins(&[unique, numbers(200)], &[any, numbers(900)], 1, None);
+    let hot: ArrayRef =
+        Arc::new(Int64Array::from_iter_values((0..60).map(|i| if i % 4 == 0 { i } else { -1 })));
+    assert_joins(&[hot.clone(), numbers(60)], &[hot, numbers(60)], 1, None);
+}
+
+#[test]
+fn a_condition_decides_which_pairs_count() {
+    let mut random = Random::new(43);
+    let key = |random: &mut Random, len| -> ArrayRef {
+        Arc::new(StringArray::from_iter(
+            (0..len).map(|_| (random.below(8) > 0).then(|| format!("key {}", random.below(7)))),
+        ))
+    };
+    let (left, right) = (key(&mut random, 30), key(&mut random, 50));
+    let filter = nth(1).lt(nth(3));
+    assert_joins(&[left, numbers(30)], &[right, numbers(50)], 1, Some((filter, &|l, r| l < r)));
+}
+
+#[test]
+fn pairs_come_in_parts_and_errors_are_told() {
+    for target in &devices() {
+        let on = &target.stream;
+        let import = |values: Vec<i64>| target.import(&(Arc::new(Int64Array::from(values)) as ArrayRef));
+        let table = JoinTable::new(&[import(vec![1, 1, 2])], false, on).wait().unwrap();
+        let matches = table.find(&[import(vec![2, 1, 9, 1])], on).wait().unwrap();
+        let pairs = matches.pairs_of(1..4, true, on).wait().unwrap();
+        let (left, right) = (target.export(&pairs.left), target.export(&pairs.right));
+        assert_eq!(left.as_ref(), &UInt32Array::from(vec![Some(0), Some(1), None, Some(0), Some(1)]));
+        assert_eq!(right.as_primitive::<UInt32Type>().values(), &[1, 1, 2, 3, 3]);
+        let narrow = target.import(&(Arc::new(Int32Array::from(vec![1])) as ArrayRef));
+        assert!(matches!(table.find(&[narrow], on).wait(), Err(Error::Invalid { .. })));
+        assert!(matches!(JoinTable::new(&[], false, on).wait(), Err(Error::Invalid { .. })));
+        assert!(matches!(matches.pairs_of(2..9, false, on).wait(), Err(Error::Invalid { .. })));
+    }
+    let batch = RecordBatch::try_from_iter([("n", numbers(3))]).unwrap();
+    let batch = DeviceBatch::try_from(&batch).unwrap();
+    let short = [batch.columns()[0].slice(0, 2).unwrap()];
+    let refused =
+        join(&batch, &batch, (&short, batch.columns()), &JoinOptions::default(), &bowstring::Stream::cpu());
+    assert!(matches!(refused.wait(), Err(Error::Invalid { .. })));
+}
