@@ -5,6 +5,7 @@
 mod amd;
 mod batches;
 mod expressions;
+mod groups;
 mod searches;
 mod sorts;
 
@@ -106,6 +107,11 @@ impl Bench {
         self.others(rng);
         self.sorts(rng);
         self.expressions(rng);
+        self.groups(rng);
+    }
+
+    fn stream(&self) -> &Stream {
+        &self.stream
     }
 
     fn on(&self, array: &ArrayRef) -> DeviceArray {

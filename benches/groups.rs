@@ -1,0 +1,102 @@
+//! Benches groups and joins on the CPU: sums of a column by the keys of another, and rows of one batch beside
+//! those of another with the same key. arrow-rs has neither; the peers are in `peers/`.
+
+mod support;
+
+use std::hint::black_box;
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
+use bowstring::compute::{JoinOptions, Query, join};
+use bowstring::expr::{Options, col, sum};
+use bowstring::{DeviceBatch, Stream};
+use criterion::{Criterion, criterion_group, criterion_main};
+
+use support::data::below;
+use support::{Moved, Scale, Where, wanted};
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// The rows of the peers' benches, too.
+const LARGE: usize = 10_000_000;
+
+fn batch(columns: Vec<(&str, ArrayRef)>) -> DeviceBatch {
+    let batch = RecordBatch::try_from_iter(columns).expect("columns of one length");
+    DeviceBatch::try_from(&batch).expect("a batch")
+}
+
+/// Numbers below a limit, drawn from a sequence.
+fn numbers(rows: usize, limit: usize, sequence: u64) -> ArrayRef {
+    Arc::new(Int64Array::from_iter_values((0..rows).map(|i| below(sequence, i, limit) as i64)))
+}
+
+fn groups(criterion: &mut Criterion) {
+    Where::each(|place| {
+        if place.on_gpu() {
+            return;
+        }
+        let large = if place.scale == Scale::Tiny { 5_000 } else { LARGE };
+        for (rows, limit) in [(large, 100), (large, large / 100), (large, large), (place.batch(), 100)] {
+            for name in ["int64", "text"] {
+                grouped(criterion, place, name, rows, limit);
+            }
+        }
+        for (probed, built) in [(large, large / 10), (place.batch(), 1000)] {
+            joined(criterion, place, probed, built);
+        }
+    });
+}
+
+/// The sum of a number for each key below a limit.
+fn grouped(criterion: &mut Criterion, place: &Where, name: &str, rows: usize, limit: usize) {
+    let id = format!("group/{}/{name}/{rows}/{limit}/no-nulls/1", place.name);
+    if !wanted(&id) {
+        return;
+    }
+    let numbers_of_keys = numbers(rows, limit, 5);
+    let keys: ArrayRef = match name {
+        "int64" => numbers_of_keys,
+        _ => {
+            let keys = numbers_of_keys.as_any().downcast_ref::<Int64Array>().expect("numbers");
+            Arc::new(StringArray::from_iter_values(keys.values().iter().map(|key| format!("key {key:08}"))))
+        }
+    };
+    let batch = batch(vec![("k", keys), ("x", numbers(rows, 1 << 40, 6))]);
+    let query = Query::new().group_by([col("k")]).aggregate([sum(col("x"))]);
+    let query = query.bind(batch.schema(), &Options::default()).expect("a query");
+    let mut group = place.group(criterion, id, Moved::bytes(16 * rows as u64));
+    group.ours(|| query.run(black_box(&batch), &place.stream).wait().expect("groups"));
+}
+
+/// Rows beside the one row that has their key: three columns.
+fn joined(criterion: &mut Criterion, place: &Where, probed: usize, built: usize) {
+    let id = format!("join/{}/int64/{probed}/{built}/no-nulls/3", place.name);
+    if !wanted(&id) {
+        return;
+    }
+    // Each key once, in no order: an odd number has an inverse modulo the size.
+    let unique = (0..built).map(|i| (i * 7919 % built) as i64);
+    let left = batch(vec![
+        ("id", Arc::new(Int64Array::from_iter_values(unique))),
+        ("y", numbers(built, 1 << 40, 8)),
+    ]);
+    let right = batch(vec![("k", numbers(probed, built, 7)), ("x", numbers(probed, 1 << 40, 6))]);
+    let mut group = place.group(criterion, id, Moved::bytes(40 * probed as u64));
+    let stream: &Stream = &place.stream;
+    group.ours(|| {
+        let on = (&left.columns()[..1], &right.columns()[..1]);
+        // The key of one side only.
+        let values = left_values(&left);
+        join(&values, black_box(&right), on, &JoinOptions::default(), stream).wait().expect("a join")
+    });
+}
+
+/// The columns of the left side that a join returns: not the key, which the right side has too.
+fn left_values(left: &DeviceBatch) -> DeviceBatch {
+    let schema = Arc::new(left.schema().project(&[1]).expect("a column"));
+    DeviceBatch::try_new(schema, left.columns()[1..].to_vec(), left.len()).expect("a batch")
+}
+
+criterion_group!(benches, groups);
+criterion_main!(benches);
