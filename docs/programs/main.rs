@@ -18,6 +18,8 @@ fn main() -> bowstring::Result<()> {
     streams::what_only_the_data_shows_comes_late()?;
     operations::one_mask_for_many_arrays()?;
     operations::rows_in_order()?;
+    operations::a_row_for_each_group()?;
+    operations::rows_beside_others()?;
     operations::a_predicate_never_becomes_an_array()?;
     operations::bound_once_for_many_batches()?;
     operations::the_sixth_query()?;

@@ -10,8 +10,8 @@ use arrow_array::{
 };
 use arrow_schema::DataType;
 use bowstring::compute::{
-    CastOptions, Query, Selection, SortColumn, SortOptions, TakeOptions, aggregate, cast, evaluate, filter,
-    filter_where, is_null, null_count, sort_by, take,
+    CastOptions, JoinKind, JoinOptions, JoinTable, Query, Selection, SortColumn, SortOptions, TakeOptions,
+    aggregate, cast, evaluate, filter, filter_where, is_null, join, null_count, sort_by, take,
 };
 use bowstring::exchange::from_arrow;
 use bowstring::expr::{Literal, Options, col, count_all, sum};
@@ -50,6 +50,36 @@ pub fn rows_in_order() -> Result<()> {
     Ok(())
 }
 // ANCHOR_END: sorted
+
+// ANCHOR: grouped
+pub fn a_row_for_each_group() -> Result<()> {
+    let (rows, stream) = (sales()?, Stream::cpu());
+    let query = Query::new()
+        .filter(col("price").is_not_null())
+        .group_by([col("pieces").gt(2).alias("many")])
+        .aggregate([sum(col("pieces")), count_all()]);
+    let query = query.bind(rows.schema(), &Options::default())?;
+    let groups = RecordBatch::try_from(&query.run(&rows, &stream).wait()?)?;
+    assert_eq!(groups.schema().field(0).name(), "many");
+    assert_eq!(groups.column(2).as_primitive::<Int64Type>().values(), &[1, 1]);
+    Ok(())
+}
+// ANCHOR_END: grouped
+
+// ANCHOR: joined
+pub fn rows_beside_others() -> Result<()> {
+    let (rows, stream) = (sales()?, Stream::cpu());
+    let keys = &rows.columns()[1..2];
+    let options = JoinOptions { kind: JoinKind::LeftSemi, ..JoinOptions::default() };
+    assert_eq!(join(&rows, &rows, (keys, keys), &options, &stream).wait()?.len(), rows.len());
+
+    // One side prepared, for any number of others.
+    let table = JoinTable::new(keys, false, &stream).wait()?;
+    let pairs = table.find(keys, &stream).wait()?.pairs(&stream).wait()?;
+    assert!(pairs.right.len() >= rows.len());
+    Ok(())
+}
+// ANCHOR_END: joined
 
 // ANCHOR: predicate
 pub fn a_predicate_never_becomes_an_array() -> Result<()> {
