@@ -66,7 +66,7 @@ mod sort_devices;
 mod support;
 mod take;
 mod terms;
-mod texts;
 mod threads;
+mod tpch;
 mod witness;
 mod written;

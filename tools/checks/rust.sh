@@ -30,7 +30,7 @@ check_tests() { cargo test --locked --workspace 2>&1 | tee "$work/tests.log"; }
 
 # A change that concerns neither an image nor an interpreter may still launch a kernel wrongly, so a few
 # suites run.
-few="equivalence_nulls one_selection_filters_many_arrays the_sixth_query every_test_of_text columns_settle_the_ties several_keys_join integers_and_decimals_fold"
+few="equivalence_nulls one_selection_filters_many_arrays the_sixth_query every_test_of_text columns_settle_the_ties several_keys_join integers_and_decimals_fold tpch::"
 
 check ptx "SUITES on the checked-in PTX, interpreted; BOWSTRING_PTX seeds the order of lanes"
 check_ptx() {
@@ -41,7 +41,7 @@ check_ptx() {
 
 check amd "SUITES on the checked-in AMD objects, interpreted; BOWSTRING_AMD seeds the order, BOWSTRING_AMD_ARCH restricts"
 check_amd() {
-    local suites="$few equivalence_expressions driver::equivalence texts_with_equal_beginnings groups:: joins::"
+    local suites="$few equivalence_expressions driver::equivalence texts_with_equal_beginnings groups:: joins:: tpch::"
     concerned lab/amd lab/races || suites="equivalence_nulls the_sixth_query"
     BOWSTRING_STANDIN=hip-7.2 BOWSTRING_AMD=${BOWSTRING_AMD:-2} BOWSTRING_CASES=${BOWSTRING_CASES:-1} \
         cargo test --locked --test it -- ${SUITES:-$suites} 2>&1 | tee "$work/amd.log"
