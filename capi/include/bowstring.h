@@ -147,6 +147,15 @@ struct DLManagedTensor;
 struct DLManagedTensorVersioned;
 
 
+// Sorts in descending order; a flag of the orders that sorting functions take.
+#define BOWSTRING_SORT_DESCENDING 1
+
+// Puts nulls last, and not first; a flag of the orders that sorting functions take.
+#define BOWSTRING_SORT_NULLS_LAST 2
+
+// Returns all rows; a limit of sorting functions.
+#define BOWSTRING_ALL_ROWS UINT64_MAX
+
 // The result of a function. The failures are sorted by who must act.
 enum BowstringStatus
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
@@ -422,6 +431,20 @@ struct BowstringDropOptions {
   const uint64_t *columns;
   // The number of these positions.
   uint64_t count;
+};
+
+// Options for a join. Initialise the struct with zeros, set `size` to its `sizeof`, then set the fields that
+// differ from the default.
+struct BowstringJoinOptions {
+  // The size of the caller's struct in bytes, `sizeof(struct BowstringJoinOptions)`.
+  size_t size;
+  // The rows that are returned, a `BowstringJoinKind`; 0 (the default) for the pairs.
+  int32_t kind;
+  // 0 (the default): a null key equals nothing. 1: it equals other null keys.
+  int32_t nulls_equal;
+  // A condition over the left columns and then the right ones that a pair must meet besides; NULL (the
+  // default) for none.
+  const struct BowstringExpr *filter;
 };
 
 // Says whether the thread's current work must end: 0 lets it continue, any other value ends it. It is called
@@ -1000,6 +1023,24 @@ BowstringStatus bowstring_aggregate(const struct BowstringBatch *batch,
                                     const struct BowstringStream *stream,
                                     struct BowstringBatch **out);
 
+// Groups the rows of a batch by `key_count` expressions, and aggregates each group: the result has a row for
+// each group, in the order of their first rows, with the keys and then the `count` aggregates. Only rows for
+// which `condition` is true count; NULL means all rows. `options` may be NULL. The result is where the batch
+// is. On a GPU this synchronises once, and as `bowstring_take` does for the keys. A sum that does not fit
+// its type is reported by the first call that waits for its column.
+//
+// Handles and options must be NULL or live, `keys` NULL or point to `key_count` of them, `aggregates` NULL
+// or an array of `count` items whose handles and names are NULL or live, `out` NULL or writable.
+BowstringStatus bowstring_group_by(const struct BowstringBatch *batch,
+                                   const struct BowstringExpr *const *keys,
+                                   uint64_t key_count,
+                                   const struct BowstringAggregate *aggregates,
+                                   uint64_t count,
+                                   const struct BowstringExpr *condition,
+                                   const struct BowstringExprOptions *options,
+                                   const struct BowstringStream *stream,
+                                   struct BowstringBatch **out);
+
 // Filters each batch by `predicate`, as `bowstring_filter_where` does. This takes `batches`: the handle is
 // left empty, and the caller must still free it. On failure it is unchanged. Errors in the predicate are
 // reported by this call, which reads no batch. When a batch is requested, one is filtered on `stream`; on a
@@ -1141,6 +1182,107 @@ BowstringStatus bowstring_drop_nulls_batch(const struct BowstringBatch *batch,
                                            const struct BowstringDropOptions *options,
                                            const struct BowstringStream *stream,
                                            struct BowstringBatch **out);
+
+// Returns the numbers of the rows of an array in the order of their values, as UInt32: the first `limit` of
+// them. `order` has the flags `BOWSTRING_SORT_DESCENDING` and `BOWSTRING_SORT_NULLS_LAST`, or 0. Rows that
+// are equal stay in their order. Nested types are `BOWSTRING_STATUS_UNSUPPORTED` on devices. On a GPU this
+// synchronises once, and for text twice for each seven bytes in which rows agree.
+//
+// Handles must be NULL or live, `out` NULL or writable.
+BowstringStatus bowstring_sort_to_indices(const struct BowstringArray *values,
+                                          uint32_t order,
+                                          uint64_t limit,
+                                          const struct BowstringStream *stream,
+                                          struct BowstringArray **out);
+
+// Returns the numbers of the rows of `count` columns of one length, in the order of the first column in
+// which they differ. `orders` has an order for each column. Otherwise like `bowstring_sort_to_indices`.
+//
+// Handles must be NULL or live, `columns` and `orders` NULL or as many as `count` says, `out` NULL or
+// writable.
+BowstringStatus bowstring_lexsort_to_indices(const struct BowstringArray *const *columns,
+                                             const uint32_t *orders,
+                                             uint64_t count,
+                                             uint64_t limit,
+                                             const struct BowstringStream *stream,
+                                             struct BowstringArray **out);
+
+// Sorts an array: the first `limit` of its rows in order. Otherwise like `bowstring_sort_to_indices`.
+//
+// Handles must be NULL or live, `out` NULL or writable.
+BowstringStatus bowstring_sort(const struct BowstringArray *values,
+                               uint32_t order,
+                               uint64_t limit,
+                               const struct BowstringStream *stream,
+                               struct BowstringArray **out);
+
+// Sorts the rows of a batch by `count` columns, which need not be its own. Otherwise like
+// `bowstring_lexsort_to_indices`.
+//
+// Handles must be NULL or live, `columns` and `orders` NULL or as many as `count` says, `out` NULL or
+// writable.
+BowstringStatus bowstring_sort_batch(const struct BowstringBatch *batch,
+                                     const struct BowstringArray *const *columns,
+                                     const uint32_t *orders,
+                                     uint64_t count,
+                                     uint64_t limit,
+                                     const struct BowstringStream *stream,
+                                     struct BowstringBatch **out);
+
+// Returns the rank of each row in the order of `bowstring_sort_to_indices`, as UInt32, from 1 on. `ties` is
+// a
+// `BowstringTies`.
+//
+// Handles must be NULL or live, `out` NULL or writable.
+BowstringStatus bowstring_rank(const struct BowstringArray *values,
+                               uint32_t order,
+                               int32_t ties,
+                               const struct BowstringStream *stream,
+                               struct BowstringArray **out);
+
+// Numbers the groups of equal rows of `count` columns of one length. `out_ids` receives the group of each
+// row, and `out_firsts` the first row of each group, both as UInt32. Groups are numbered in the order of
+// their first rows. Nulls are equal. Nested types are `BOWSTRING_STATUS_UNSUPPORTED` on devices. On a GPU
+// this synchronises once.
+//
+// Handles must be NULL or live, `columns` NULL or as many as `count` says, `out_ids` and `out_firsts` NULL
+// or writable.
+BowstringStatus bowstring_group(const struct BowstringArray *const *columns,
+                                uint64_t count,
+                                const struct BowstringStream *stream,
+                                struct BowstringArray **out_ids,
+                                struct BowstringArray **out_firsts);
+
+// Returns the first of equal rows of an array, in their order. Otherwise like `bowstring_group`.
+//
+// Handles must be NULL or live, `out` NULL or writable.
+BowstringStatus bowstring_distinct(const struct BowstringArray *values,
+                                   const struct BowstringStream *stream,
+                                   struct BowstringArray **out);
+
+// Returns the first of equal rows of a batch, in their order. Otherwise like `bowstring_group`.
+//
+// Handles must be NULL or live, `out` NULL or writable.
+BowstringStatus bowstring_distinct_batch(const struct BowstringBatch *batch,
+                                         const struct BowstringStream *stream,
+                                         struct BowstringBatch **out);
+
+// Joins two batches by `count` keys of each, which are as long as their batches and need not be their
+// columns. The result has the left columns and then the right ones, or those of one side. Rows come in the
+// order of the right rows, and for each of them in that of the left ones; left rows without a partner
+// follow.
+// `options` may be NULL. Nested keys are `BOWSTRING_STATUS_UNSUPPORTED` on devices.
+//
+// Handles and options must be NULL or live, the keys NULL or as many as `count` says, `out` NULL or
+// writable.
+BowstringStatus bowstring_join(const struct BowstringBatch *left,
+                               const struct BowstringBatch *right,
+                               const struct BowstringArray *const *left_keys,
+                               const struct BowstringArray *const *right_keys,
+                               uint64_t count,
+                               const struct BowstringJoinOptions *options,
+                               const struct BowstringStream *stream,
+                               struct BowstringBatch **out);
 
 // Returns the reason of this thread's last failed call, or an empty string if none has failed. The text is
 // valid until the thread's next failing call. Never NULL.

@@ -203,6 +203,40 @@ pub unsafe extern "C" fn bowstring_aggregate(
     })
 }
 
+/// Groups the rows of a batch by `key_count` expressions, and aggregates each group: the result has a row for
+/// each group, in the order of their first rows, with the keys and then the `count` aggregates. Only rows for
+/// which `condition` is true count; NULL means all rows. `options` may be NULL. The result is where the batch
+/// is. On a GPU this synchronises once, and as `bowstring_take` does for the keys. A sum that does not fit
+/// its type is reported by the first call that waits for its column.
+///
+/// # Safety
+///
+/// Handles and options must be NULL or live, `keys` NULL or point to `key_count` of them, `aggregates` NULL
+/// or an array of `count` items whose handles and names are NULL or live, `out` NULL or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bowstring_group_by(
+    batch: *const BowstringBatch,
+    keys: *const *const BowstringExpr,
+    key_count: u64,
+    aggregates: *const BowstringAggregate,
+    count: u64,
+    condition: *const BowstringExpr,
+    options: *const BowstringExprOptions,
+    stream: *const BowstringStream,
+    out: *mut *mut BowstringBatch,
+) -> BowstringStatus {
+    // SAFETY: the caller's promise.
+    guard(|| unsafe {
+        let (batch, stream) = (borrow(batch, "batch")?, &borrow(stream, "stream")?.0);
+        let (keys, aggregates) = (all(keys, key_count)?, aggregations(aggregates, count)?);
+        let condition = condition.as_ref().map(|condition| &condition.expr);
+        let query = condition.into_iter().fold(Query::new(), Query::filter);
+        let bound = query.group_by(&keys).aggregate(&aggregates);
+        let bound = bound.bind(batch.0.schema(), &expr_options(options)?)?;
+        give(BowstringBatch::new(bound.run(&batch.0, stream).wait()?), out)
+    })
+}
+
 /// Binds aggregates, and a condition if there is one.
 fn aggregating(
     aggregates: &[Aggregation],

@@ -159,6 +159,15 @@ fn operations(of: &DataType) -> Vec<Operation> {
             }),
         ]);
     }
+    // No device sorts or groups nested values.
+    if !of.is_nested() {
+        all.extend([
+            operation("sort_to_indices", |on, stream| {
+                down(stream, &sort_to_indices(&on.values, SortOptions::default(), None, stream).wait()?)
+            }),
+            operation("distinct", |on, stream| down(stream, &distinct(&on.values, stream).wait()?)),
+        ]);
+    }
     if of.is_integer() || of.is_floating() || matches!(of, DataType::Decimal128(..) | DataType::Timestamp(..))
     {
         let predicate = || col("a").gt(col("b")) | col("a").is_null();

@@ -54,7 +54,13 @@ pub fn distinct<C: Columns + Clone>(values: &C, stream: &Stream) -> Pending<C> {
     Pending::begun(|| {
         let _current = stream.enter()?;
         Ok(Pending::begin(stream, async move {
-            take(&values, groups.await?.firsts(), &TakeOptions::default(), &on).await
+            let groups = groups.await.map_err(|error| match error {
+                Error::Unsupported { what, device, .. } => {
+                    Error::Unsupported { operation: "distinct", what, device }
+                }
+                other => other,
+            })?;
+            take(&values, groups.firsts(), &TakeOptions::default(), &on).await
         }))
     })
 }

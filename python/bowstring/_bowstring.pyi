@@ -14,6 +14,7 @@ __all__ = [
     "Device",
     "Expr",
     "Field",
+    "GroupBy",
     "RecordBatch",
     "Report",
     "Schema",
@@ -40,12 +41,17 @@ __all__ = [
     "if_else",
     "is_null",
     "is_valid",
+    "join",
     "lit",
     "logical_null_count",
     "nth",
     "null_count",
+    "rank",
     "record_batch",
+    "sort",
+    "sort_indices",
     "take",
+    "unique",
 ]
 
 __version__: str
@@ -92,6 +98,11 @@ _AnySchema: TypeAlias = _Schema | Mapping[str, _Type]
 _Slice: TypeAlias = slice
 _NullSelection = Literal["drop", "emit_null"]
 _Overflow = Literal["error", "wrap", "null"]
+_Key: TypeAlias = int | str | tuple[int | str, Literal["ascending", "descending"]]
+_By: TypeAlias = _Key | list[_Key]
+_JoinType = Literal[
+    "inner", "left outer", "right outer", "full outer", "left semi", "right semi", "left anti", "right anti"
+]
 _DivisionByZero = Literal["error", "null"]
 _Floats = Literal["total", "sql"]
 
@@ -202,6 +213,15 @@ class Array:
     def __len__(self) -> int: ...
     @property
     def type(self) -> DataType: ...
+    def sort(
+        self,
+        *,
+        descending: bool = False,
+        nulls_last: bool = False,
+        limit: int | None = None,
+        stream: Stream | None = None,
+    ) -> Array: ...
+    def unique(self, *, stream: Stream | None = None) -> Array: ...
     def to_pylist(self) -> list[Any]: ...
     def tolist(self) -> list[Any]: ...
     def to_numpy(self, zero_copy_only: bool = False, writable: bool = False) -> np.ndarray[Any, Any]: ...
@@ -355,6 +375,28 @@ class RecordBatch:
         stream: Stream | None = None,
     ) -> RecordBatch: ...
     def cast(self, to: _AnySchema, *, strict: bool = True, stream: Stream | None = None) -> RecordBatch: ...
+    def sort_by(
+        self,
+        by: _By | None = None,
+        *,
+        descending: bool = False,
+        nulls_last: bool = False,
+        limit: int | None = None,
+        stream: Stream | None = None,
+    ) -> RecordBatch: ...
+    def unique(self, *, stream: Stream | None = None) -> RecordBatch: ...
+    def group_by(self, keys: int | str | Expr | list[int | str | Expr]) -> GroupBy: ...
+    def join(
+        self,
+        right: _AnyBatch,
+        keys: int | str | list[int | str],
+        right_keys: int | str | list[int | str] | None = None,
+        *,
+        join_type: _JoinType = "inner",
+        nulls_equal: bool = False,
+        suffix: str = "_right",
+        stream: Stream | None = None,
+    ) -> RecordBatch: ...
     def drop_null(
         self,
         *,
@@ -383,6 +425,19 @@ class RecordBatch:
     ) -> tuple[object, object]: ...
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
     def __arrow_c_device_stream__(self, requested_schema: object | None = None, **kwargs: Any) -> object: ...
+
+@final
+class GroupBy:
+    def aggregate(
+        self,
+        aggregations: _Aggregations | list[Aggregation | tuple[Any, str]] | None = None,
+        where: Expr | None = None,
+        *,
+        overflow: _Overflow = "error",
+        division_by_zero: _DivisionByZero = "error",
+        floats: _Floats = "total",
+        stream: Stream | None = None,
+    ) -> RecordBatch: ...
 
 @final
 class Expr:
@@ -699,3 +754,67 @@ def drop_null(
     subset: str | Iterable[int | str] | None = None,
     stream: Stream | None = None,
 ) -> Any: ...
+def sort_indices(
+    values: _AnyArray | _AnyBatch,
+    by: _By | None = None,
+    *,
+    descending: bool = False,
+    nulls_last: bool = False,
+    limit: int | None = None,
+    stream: Stream | None = None,
+) -> Array: ...
+@overload
+def sort(
+    values: Array | _Rows,
+    by: None = None,
+    *,
+    descending: bool = False,
+    nulls_last: bool = False,
+    limit: int | None = None,
+    stream: Stream | None = None,
+) -> Array: ...
+@overload
+def sort(
+    values: RecordBatch | dict[str, Any],
+    by: _By | None = None,
+    *,
+    descending: bool = False,
+    nulls_last: bool = False,
+    limit: int | None = None,
+    stream: Stream | None = None,
+) -> RecordBatch: ...
+@overload
+def sort(
+    values: Any,
+    by: _By | None = None,
+    *,
+    descending: bool = False,
+    nulls_last: bool = False,
+    limit: int | None = None,
+    stream: Stream | None = None,
+) -> Any: ...
+def rank(
+    values: _AnyArray,
+    *,
+    ties: Literal["min", "max", "dense"] = "min",
+    descending: bool = False,
+    nulls_last: bool = False,
+    stream: Stream | None = None,
+) -> Array: ...
+@overload
+def unique(values: Array | _Rows, *, stream: Stream | None = None) -> Array: ...
+@overload
+def unique(values: RecordBatch | dict[str, Any], *, stream: Stream | None = None) -> RecordBatch: ...
+@overload
+def unique(values: Any, *, stream: Stream | None = None) -> Any: ...
+def join(
+    left: _AnyBatch,
+    right: _AnyBatch,
+    keys: int | str | list[int | str],
+    right_keys: int | str | list[int | str] | None = None,
+    *,
+    join_type: _JoinType = "inner",
+    nulls_equal: bool = False,
+    suffix: str = "_right",
+    stream: Stream | None = None,
+) -> RecordBatch: ...

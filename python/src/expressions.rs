@@ -89,15 +89,25 @@ pub fn aggregates(
     schema: &Schema,
     options: &Options,
 ) -> PyResult<BoundQuery> {
-    let inner = |one: &Bound<'_, Aggregation>| one.get().0.clone();
-    let aggregations = all_of(aggregations, "aggregations", inner, InnerAggregation::alias)?;
-    let predicate = predicate.map(|predicate| match predicate.cast::<Expr>() {
-        Ok(expr) => Ok(&expr.get().0),
-        Err(_) => Err(misfit(predicate, "where", Expr::NAME)),
-    });
-    let predicate = predicate.transpose()?;
+    let aggregations = self::aggregations(aggregations)?;
+    let predicate = self::predicate(predicate)?;
     let query = predicate.into_iter().fold(Query::new(), Query::filter).aggregate(&aggregations);
     ours(|| query.bind(schema, options))
+}
+
+/// Reads one aggregation, several, or a dictionary of them by name.
+pub fn aggregations(all: &Bound<'_, PyAny>) -> PyResult<Vec<InnerAggregation>> {
+    let inner = |one: &Bound<'_, Aggregation>| one.get().0.clone();
+    all_of(all, "aggregations", inner, InnerAggregation::alias)
+}
+
+/// Reads the argument `where`, if there is one.
+pub fn predicate(predicate: Option<&Bound<'_, PyAny>>) -> PyResult<Option<Inner>> {
+    let read = |predicate: &Bound<'_, PyAny>| match predicate.cast::<Expr>() {
+        Ok(expr) => Ok(expr.get().0.clone()),
+        Err(_) => Err(misfit(predicate, "where", Expr::NAME)),
+    };
+    predicate.map(read).transpose()
 }
 
 /// Binds expressions to a schema.

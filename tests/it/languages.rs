@@ -7,7 +7,12 @@ use std::fs;
 use crate::support::operations::OPERATIONS;
 
 /// The operations for which Python uses pyarrow's names.
-const PYTHON: [(&str, &str); 2] = [("is_not_null", "is_valid"), ("drop_nulls", "drop_null")];
+const PYTHON: [(&str, &str); 4] = [
+    ("is_not_null", "is_valid"),
+    ("drop_nulls", "drop_null"),
+    ("sort_to_indices", "sort_indices"),
+    ("distinct", "unique"),
+];
 
 fn text(path: &str) -> String {
     fs::read_to_string(format!("{}/{path}", env!("CARGO_MANIFEST_DIR"))).unwrap()

@@ -3,6 +3,7 @@
 
 mod doctor;
 mod nulls;
+mod relational;
 mod threads;
 mod validate;
 

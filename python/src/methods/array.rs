@@ -1,6 +1,5 @@
 //! The methods and attributes of `bowstring.Array`.
 
-use arrow_schema::DataType as InnerType;
 use bowstring::compute;
 use bowstring::ffi::{DeviceType, FFI_ArrowSchema};
 use pyo3::exceptions::PyIndexError;
@@ -13,20 +12,6 @@ use crate::device::{Device, Stream, default_stream};
 use crate::error::{detached, ours};
 use crate::types::{DataType, type_of};
 use crate::{foreign, host_rows, operations, pickle, tensor};
-
-impl Array {
-    /// Selects the rows of a Python slice.
-    fn rows_of(&self, slice: &Bound<'_, PySlice>) -> PyResult<Array> {
-        let rows = slice.indices(isize::try_from(self.array.len()).unwrap_or(isize::MAX))?;
-        if rows.step == 1 || rows.slicelength <= 1 {
-            let offset = if rows.slicelength == 0 { 0 } else { rows.start };
-            return host_rows::part(self, offset as usize, rows.slicelength);
-        }
-        let on = default_stream(self.array.place())?;
-        let taken = detached(slice.py(), || operations::strided(&self.array, &rows, &on))?;
-        Ok(Array::new(taken, &self.field))
-    }
-}
 
 #[pymethods]
 impl Array {
@@ -86,14 +71,7 @@ impl Array {
             return Ok(array.rows_of(slice)?.into_pyobject(py)?.into_any());
         }
         if !rows.hasattr("__index__")? || rows.hasattr("__len__")? {
-            let on = default_stream(array.array.place())?;
-            let rows = foreign::as_array_on(rows, "rows", &on, false)?;
-            let boolean = *rows.array.data_type() == InnerType::Boolean;
-            let rows = rows.into_pyobject(py)?.into_any();
-            return match boolean {
-                true => operations::filter(this, &rows, "drop", false, "error", "error", "total", None),
-                false => operations::take(this, &rows, "raise", false, None),
-            };
+            return array.rows_by(this, rows);
         }
         let row: i128 = rows.call_method0("__index__")?.extract()?;
         let from_start = if row < 0 { row + length as i128 } else { row };
@@ -123,6 +101,27 @@ impl Array {
             }
             Err(_) => Ok(py.NotImplemented().into_bound(py)),
         }
+    }
+
+    /// Return the rows in sorted order; see `bowstring.sort`.
+    #[pyo3(signature = (*, descending = false, nulls_last = false, limit = None, stream = None))]
+    fn sort<'py>(
+        this: &Bound<'py, Self>,
+        descending: bool,
+        nulls_last: bool,
+        limit: Option<usize>,
+        stream: Option<&Bound<'py, Stream>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        operations::sort(this, None, descending, nulls_last, limit, stream)
+    }
+
+    /// Return the first of equal rows; see `bowstring.unique`.
+    #[pyo3(signature = (*, stream = None))]
+    fn unique<'py>(
+        this: &Bound<'py, Self>,
+        stream: Option<&Bound<'py, Stream>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        operations::unique(this, stream)
     }
 
     /// Copy the array on its device, to memory that it shares with no other array.

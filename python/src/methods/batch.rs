@@ -4,74 +4,18 @@ use arrow_schema::{DataType as InnerType, Field, Schema as InnerSchema};
 use bowstring::array::Place;
 use bowstring::ffi::FFI_ArrowSchema;
 use bowstring::{DeviceBatch, exchange};
-use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyCapsule, PyDict, PyList, PySlice, PyString, PyTuple};
+use pyo3::types::{PyCapsule, PyDict, PyList, PySlice, PyTuple};
 
 use crate::array::Array;
 use crate::batch::RecordBatch;
 use crate::capsule::{device_capsule, export_schema, host_capsule, pair, refuse_unknown};
-use crate::device::{Device, Stream, default_stream, device_of};
+use crate::device::{Device, Stream, device_of};
 use crate::error::{detached, ours};
-use crate::expr::Expr;
+use crate::methods::chosen::Chosen;
 use crate::pace::Pace;
-use crate::types::{self, Schema, described, place_in};
+use crate::types::{self, Schema, place_in};
 use crate::{expressions, foreign, host_rows, operations, pickle, tensor, to_python};
-
-/// The part of a batch that `batch[...]` selects, except for slices.
-enum Chosen {
-    Column,
-    Columns,
-    Rows,
-}
-
-impl RecordBatch {
-    fn chosen(&self, which: &Bound<'_, PyAny>) -> PyResult<Chosen> {
-        if which.is_instance_of::<Expr>() {
-            return Ok(Chosen::Rows);
-        }
-        let is_text = which.is_instance_of::<PyString>() || which.is_instance_of::<PyBytes>();
-        if is_text || !which.hasattr("__len__")? {
-            return Ok(Chosen::Column);
-        }
-        let is_name =
-            |item: PyResult<Bound<'_, PyAny>>| item.is_ok_and(|item| item.is_instance_of::<PyString>());
-        if which.is_instance_of::<PyList>() && which.try_iter()?.all(is_name) {
-            return Ok(Chosen::Columns);
-        }
-        match foreign::as_array(which, "which")?.array.data_type() {
-            InnerType::Boolean => Ok(Chosen::Rows),
-            InnerType::Utf8 | InnerType::LargeUtf8 | InnerType::Utf8View => Ok(Chosen::Columns),
-            other => Err(PyTypeError::new_err(format!(
-                "names choose columns and booleans choose rows, {other} neither: take(...) rows by their numbers, \
-                 select(...) columns by theirs"
-            ))),
-        }
-    }
-
-    /// Selects the rows of a Python slice.
-    fn rows_of(&self, slice: &Bound<'_, PySlice>) -> PyResult<RecordBatch> {
-        let rows = slice.indices(isize::try_from(self.0.len()).unwrap_or(isize::MAX))?;
-        if rows.step == 1 || rows.slicelength <= 1 {
-            let offset = if rows.slicelength == 0 { 0 } else { rows.start };
-            return ours(|| self.0.slice(offset as usize, rows.slicelength)).map(RecordBatch::new);
-        }
-        let on = default_stream(self.place())?;
-        detached(slice.py(), || operations::strided(&self.0, &rows, &on)).map(RecordBatch::new)
-    }
-
-    fn equal(&self, py: Python<'_>, other: &RecordBatch) -> PyResult<bool> {
-        if self.0.len() != other.0.len() || described(self.0.schema()) != described(other.0.schema()) {
-            return Ok(false);
-        }
-        for (one, other) in self.columns().iter().zip(other.columns()) {
-            if !host_rows::equal(py, one, &other)? {
-                return Ok(false);
-            }
-        }
-        Ok(true)
-    }
-}
 
 #[pymethods]
 impl RecordBatch {
@@ -134,7 +78,7 @@ impl RecordBatch {
 
     /// The columns as a list of arrays, in order.
     #[getter]
-    fn columns(&self) -> Vec<Array> {
+    pub fn columns(&self) -> Vec<Array> {
         let fields = self.0.schema().fields().iter();
         fields.zip(self.0.columns()).map(|(field, column)| Array::new(column.clone(), field)).collect()
     }
@@ -299,6 +243,52 @@ impl RecordBatch {
         stream: Option<&Bound<'py, Stream>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         operations::cast(this, to, strict, stream)
+    }
+
+    /// Return the rows in sorted order; see `bowstring.sort`.
+    #[pyo3(signature = (by = None, *, descending = false, nulls_last = false, limit = None, stream = None))]
+    fn sort_by<'py>(
+        this: &Bound<'py, Self>,
+        by: Option<&Bound<'py, PyAny>>,
+        descending: bool,
+        nulls_last: bool,
+        limit: Option<usize>,
+        stream: Option<&Bound<'py, Stream>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        operations::sort(this, by, descending, nulls_last, limit, stream)
+    }
+
+    /// Return the first of equal rows; see `bowstring.unique`.
+    #[pyo3(signature = (*, stream = None))]
+    fn unique<'py>(
+        this: &Bound<'py, Self>,
+        stream: Option<&Bound<'py, Stream>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        operations::unique(this, stream)
+    }
+
+    /// Group the rows by columns or expressions, given one or in a list, to aggregate each group.
+    fn group_by(&self, keys: &Bound<'_, PyAny>) -> PyResult<operations::GroupBy> {
+        operations::GroupBy::of(self, keys)
+    }
+
+    /// Return the rows of this batch and `right` that have equal keys; see `bowstring.join`.
+    #[pyo3(signature = (
+        right, keys, right_keys = None, *, join_type = "inner", nulls_equal = false, suffix = "_right",
+        stream = None
+    ))]
+    #[allow(clippy::too_many_arguments, reason = "they are Python's keywords")]
+    fn join(
+        this: &Bound<'_, Self>,
+        right: &Bound<'_, PyAny>,
+        keys: &Bound<'_, PyAny>,
+        right_keys: Option<&Bound<'_, PyAny>>,
+        join_type: &str,
+        nulls_equal: bool,
+        suffix: &str,
+        stream: Option<&Bound<'_, Stream>>,
+    ) -> PyResult<RecordBatch> {
+        operations::join(this, right, keys, right_keys, join_type, nulls_equal, suffix, stream)
     }
 
     /// Return the rows that have no nulls; see `bowstring.drop_null`.

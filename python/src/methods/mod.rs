@@ -4,5 +4,6 @@
 
 mod array;
 mod batch;
+mod chosen;
 mod expr;
 mod reader;

@@ -4,11 +4,15 @@
 //! device's default stream unless the caller passes another, and lets other Python threads run meanwhile.
 
 mod casts;
-mod join;
+mod concatenation;
+mod groups;
 mod nulls;
+mod order;
 mod select;
 
 pub use casts::{cast, cast_array};
-pub use join::concat;
+pub use concatenation::concat;
+pub use groups::{GroupBy, join, unique};
 pub use nulls::{drop_null, fill_null, is_null, is_valid, logical_null_count, null_count};
+pub use order::{rank, sort, sort_indices};
 pub use select::{filter, strided, take};

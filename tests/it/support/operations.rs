@@ -4,16 +4,19 @@
 //! devices (and with them the README's table), failures of the runtime, the soak, changed kernels, costs. A
 //! row in the table adds an operation to all of these.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::{Array as _, ArrayRef, BooleanArray};
+use arrow_array::{Array as _, ArrayRef, BooleanArray, UInt32Array};
 use arrow_cast::can_cast_types;
+use arrow_row::{RowConverter, SortField};
 use arrow_schema::{ArrowError, DataType};
 use bowstring::compute::*;
 use bowstring::exchange::{from_arrow, to_arrow};
 use bowstring::{DeviceArray, Error, Pending, Stream};
 
+use super::ordered::order;
 use super::{
     Mask, Nulls, Random, Value, array, filtered, has_nulls, indices, is_nothing, mask, numbers, rows, taken,
     types,
@@ -179,7 +182,44 @@ pub const OPERATIONS: &[Operation] = &[
             arrow_select::zip::zip(&nothing_in(values, false), values, &scalar).map(Answer::Array)
         },
     },
+    Operation {
+        name: "sort_to_indices",
+        argument: |data_type, _, _| Some(Argument::Type(data_type.clone(), true)),
+        call: |values, _, stream| array_of(sort_to_indices(values, SortOptions::default(), None, stream)),
+        definition: |values, argument| {
+            let Argument::Type(of, _) = argument else { unreachable!("sorts are given a type") };
+            let order = order(&[(values.to_vec(), of.clone(), SortOptions::default())]);
+            Some(rows(&(Arc::new(UInt32Array::from(order)) as ArrayRef)))
+        },
+        arrow: |values, _| {
+            let bytes = row_bytes(values)?;
+            let mut order: Vec<u32> = (0..bytes.len() as u32).collect();
+            order.sort_by(|a, b| bytes[*a as usize].cmp(&bytes[*b as usize]));
+            Ok(Answer::Array(Arc::new(UInt32Array::from(order))))
+        },
+    },
+    Operation {
+        name: "distinct",
+        argument: nothing,
+        call: |values, _, stream| array_of(distinct(values, stream)),
+        definition: |values, _| {
+            let is_first = |(row, value): &(usize, &Value)| !values[..*row].contains(value);
+            Some(values.iter().enumerate().filter(is_first).map(|(_, value)| value.clone()).collect())
+        },
+        arrow: |values, _| {
+            let (bytes, mut known) = (row_bytes(values)?, HashSet::new());
+            let firsts: BooleanArray = bytes.iter().map(|bytes| Some(known.insert(bytes))).collect();
+            arrow_select::filter::filter(values, &firsts).map(Answer::Array)
+        },
+    },
 ];
+
+/// The bytes that arrow-row makes of each row: they are equal, and order, as the rows do.
+fn row_bytes(values: &ArrayRef) -> Result<Vec<Vec<u8>>, ArrowError> {
+    let field = SortField::new(values.data_type().clone());
+    let rows = RowConverter::new(vec![field])?.convert_columns(std::slice::from_ref(values))?;
+    Ok(rows.iter().map(|row| row.as_ref().to_vec()).collect())
+}
 
 /// Finds an operation by its name.
 pub fn operation(name: &str) -> &'static Operation {

@@ -1,0 +1,257 @@
+//! Groups of equal rows, and joins.
+
+use std::sync::Arc;
+
+use arrow_schema::Schema;
+use bowstring::compute::{self, BoundQuery, JoinKind, JoinOptions, Query};
+use bowstring::expr::{self, Aggregation as InnerAggregation, Expr as Inner};
+use bowstring::{DeviceArray, DeviceBatch};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyList, PyString, PyTuple};
+
+use crate::array::Array;
+use crate::batch::RecordBatch;
+use crate::device::{Stream, stream_for};
+use crate::error::{detached, ours};
+use crate::expr::{Aggregation, Expr};
+use crate::expressions::{aggregations, options, predicate};
+use crate::foreign::{Either, as_batch, either};
+use crate::types::place_in;
+
+/// Return the first of equal rows, in their order.
+///
+/// Nulls are equal to each other. Floats are equal if their bits are.
+#[pyfunction]
+#[pyo3(signature = (values, *, stream = None))]
+pub fn unique<'py>(
+    values: &Bound<'py, PyAny>,
+    stream: Option<&Bound<'py, Stream>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let py = values.py();
+    match either(values, "values")? {
+        Either::Array(values) => {
+            let on = stream_for(values.array.place(), stream)?;
+            let distinct = detached(py, || compute::distinct(&values.array, &on).wait())?;
+            Ok(Array::new(distinct, &values.field).into_pyobject(py)?.into_any())
+        }
+        Either::Batch(batch) => {
+            let on = stream_for(batch.place(), stream)?;
+            let distinct = detached(py, || compute::distinct(&batch.0, &on).wait())?;
+            Ok(RecordBatch::new(distinct).into_pyobject(py)?.into_any())
+        }
+    }
+}
+
+/// The rows of a batch in groups of equal keys, made by `RecordBatch.group_by`.
+#[pyclass(frozen, module = "bowstring")]
+pub struct GroupBy {
+    batch: RecordBatch,
+    keys: Vec<Inner>,
+}
+
+impl GroupBy {
+    /// Reads keys: names, numbers or expressions, or a list of these.
+    pub fn of(batch: &RecordBatch, keys: &Bound<'_, PyAny>) -> PyResult<GroupBy> {
+        let one = |key: &Bound<'_, PyAny>| match key.cast::<Expr>() {
+            Ok(expr) => Ok(expr.get().0.clone()),
+            Err(_) => Ok(expr::nth(place_in(batch.0.schema(), key, "keys")?)),
+        };
+        let keys = match keys.cast::<PyList>() {
+            Ok(several) => several.iter().map(|key| one(&key)).collect::<PyResult<Vec<_>>>()?,
+            Err(_) => vec![one(keys)?],
+        };
+        if keys.is_empty() {
+            return Err(PyValueError::new_err("keys: there are none; aggregate(...) makes one row of all"));
+        }
+        Ok(GroupBy { batch: batch.clone(), keys })
+    }
+}
+
+#[pymethods]
+impl GroupBy {
+    /// Return a batch with a row for each group: the keys, and then the aggregations.
+    ///
+    /// Groups come in the order of their first rows. An aggregation is one of bowstring's, such as
+    /// `col("x").sum()`, or a pair of a column and a function, such as `("x", "sum")`, as in pyarrow; the
+    /// functions are `sum`, `min`, `max`, `mean`, `count`, `all`, `any`. A pair `([], "count_all")` counts
+    /// rows. Without any, the result has the distinct keys. Only rows for which the expression `where` is
+    /// true count. Other options are as in `aggregate`. On a GPU, `wait` raises the errors of sums that do
+    /// not fit.
+    #[pyo3(signature = (
+        aggregations = None, r#where = None, *, overflow = "error", division_by_zero = "error",
+        floats = "total", stream = None
+    ))]
+    #[allow(clippy::too_many_arguments, reason = "they are Python's keywords")]
+    fn aggregate(
+        &self,
+        py: Python<'_>,
+        aggregations: Option<&Bound<'_, PyAny>>,
+        r#where: Option<&Bound<'_, PyAny>>,
+        overflow: &str,
+        division_by_zero: &str,
+        floats: &str,
+        stream: Option<&Bound<'_, Stream>>,
+    ) -> PyResult<RecordBatch> {
+        let options = options(overflow, division_by_zero, floats)?;
+        let schema = self.batch.0.schema();
+        let aggregations = aggregations.map_or(Ok(vec![]), |all| wanted(all, schema))?;
+        let query = predicate(r#where)?.into_iter().fold(Query::new(), Query::filter);
+        let query = query.group_by(&self.keys).aggregate(aggregations);
+        let bound: BoundQuery = ours(|| query.bind(schema, &options))?;
+        let on = stream_for(self.batch.place(), stream)?;
+        detached(py, || bound.run(&self.batch.0, &on).wait()).map(RecordBatch::new)
+    }
+}
+
+/// Reads aggregations: ours, or a list that has pyarrow's pairs.
+fn wanted(all: &Bound<'_, PyAny>, schema: &Schema) -> PyResult<Vec<InnerAggregation>> {
+    let Ok(several) = all.cast::<PyList>() else { return aggregations(all) };
+    let one = |one: Bound<'_, PyAny>| match (one.cast::<Aggregation>(), one.cast::<PyTuple>()) {
+        (Ok(ours), _) => Ok(ours.get().0.clone()),
+        (_, Ok(pair)) if pair.len() == 2 => paired(&pair.get_item(0)?, &pair.get_item(1)?, schema),
+        _ => Err(PyTypeError::new_err(format!(
+            "aggregations: a bowstring.Aggregation or a pair of a column and a function is needed, not {}",
+            one.get_type()
+        ))),
+    };
+    several.iter().map(one).collect()
+}
+
+/// Reads a column and a function, as pyarrow has them.
+fn paired(
+    column: &Bound<'_, PyAny>,
+    function: &Bound<'_, PyAny>,
+    schema: &Schema,
+) -> PyResult<InnerAggregation> {
+    let function: String = match function.cast::<PyString>() {
+        Ok(function) => function.to_string_lossy().into_owned(),
+        Err(_) => {
+            let problem = format!("aggregations: a function is a str, not {}", function.get_type());
+            return Err(PyTypeError::new_err(problem));
+        }
+    };
+    if function == "count_all" {
+        return Ok(expr::count_all().alias("count_all"));
+    }
+    let at = place_in(schema, column, "aggregations")?;
+    let of = expr::nth(at);
+    let made = match function.as_str() {
+        "sum" => expr::sum(of),
+        "min" => expr::min(of),
+        "max" => expr::max(of),
+        "mean" => expr::mean(of),
+        "count" => expr::count(of),
+        "all" => expr::bool_and(of),
+        "any" => expr::bool_or(of),
+        other => {
+            return Err(PyValueError::new_err(format!(
+                "aggregations: a function is sum, min, max, mean, count, all, any or count_all, not {other:?}"
+            )));
+        }
+    };
+    Ok(made.alias(format!("{}_{function}", schema.field(at).name())))
+}
+
+/// Return the rows of two batches that have equal keys, side by side.
+///
+/// `keys` are the names or numbers of columns of `left`, one or a list; `right_keys` are those of `right`, if
+/// they differ. `join_type` is as in pyarrow: `"inner"`, `"left outer"`, `"right outer"`, `"full outer"`, or
+/// `"left semi"`, `"left anti"`, `"right semi"` and `"right anti"`, which return rows of one side.
+///
+/// Rows come in the order of `left`, and for each of them in that of `right`; rows of `right` that have no
+/// partner follow. The key columns of `right` are left out, except in right and full outer joins. A column
+/// of `right` whose name is taken gets `suffix`. Nulls equal nothing, unless `nulls_equal`.
+#[pyfunction]
+#[pyo3(signature = (
+    left, right, keys, right_keys = None, *, join_type = "inner", nulls_equal = false, suffix = "_right",
+    stream = None
+))]
+#[allow(clippy::too_many_arguments, reason = "they are Python's keywords")]
+pub fn join(
+    left: &Bound<'_, PyAny>,
+    right: &Bound<'_, PyAny>,
+    keys: &Bound<'_, PyAny>,
+    right_keys: Option<&Bound<'_, PyAny>>,
+    join_type: &str,
+    nulls_equal: bool,
+    suffix: &str,
+    stream: Option<&Bound<'_, Stream>>,
+) -> PyResult<RecordBatch> {
+    let py = left.py();
+    let (left, right) = (as_batch(left, "left")?, as_batch(right, "right")?);
+    let keys =
+        [columns(&left.0, keys, "keys")?, columns(&right.0, right_keys.unwrap_or(keys), "right_keys")?];
+    if keys[0].len() != keys[1].len() || keys[0].is_empty() {
+        let problem = format!("right_keys: {} columns for {} of left", keys[1].len(), keys[0].len());
+        return Err(PyValueError::new_err(problem));
+    }
+    // The library keeps the order of the side that looks for its keys, which here is the left one.
+    let (kind, sides) = match join_type {
+        "inner" => (JoinKind::Inner, [true, true]),
+        "left outer" => (JoinKind::Right, [true, true]),
+        "right outer" => (JoinKind::Left, [true, true]),
+        "full outer" => (JoinKind::Full, [true, true]),
+        "left semi" => (JoinKind::RightSemi, [true, false]),
+        "left anti" => (JoinKind::RightAnti, [true, false]),
+        "right semi" => (JoinKind::LeftSemi, [false, true]),
+        "right anti" => (JoinKind::LeftAnti, [false, true]),
+        other => {
+            return Err(PyValueError::new_err(format!(
+                "join_type is inner, left outer, right outer, full outer, left semi, left anti, right semi or \
+                 right anti, not {other:?}"
+            )));
+        }
+    };
+    let keeps_keys =
+        matches!(kind, JoinKind::Left | JoinKind::Full | JoinKind::LeftSemi | JoinKind::LeftAnti);
+    let kept: Vec<usize> =
+        (0..right.0.columns().len()).filter(|i| keeps_keys || !keys[1].contains(i)).collect();
+    let options = JoinOptions { kind, nulls_equal, ..JoinOptions::default() };
+    let on = stream_for(left.place(), stream)?;
+    detached(py, || {
+        let of = |batch: &DeviceBatch, keys: &[usize]| -> Vec<DeviceArray> {
+            keys.iter().map(|key| batch.columns()[*key].clone()).collect()
+        };
+        let (left_keys, right_keys) = (of(&left.0, &keys[0]), of(&right.0, &keys[1]));
+        let schema = right
+            .0
+            .schema()
+            .project(&kept)
+            .map_err(|error| bowstring::Error::Arrow { operation: "join", problem: error.to_string() })?;
+        let values = DeviceBatch::try_new(Arc::new(schema), of(&right.0, &kept), right.0.len())?;
+        let joined = compute::join(&values, &left.0, (&right_keys, &left_keys), &options, &on).wait()?;
+        arranged(&joined, kept.len(), &left.0, sides, suffix)
+    })
+    .map(RecordBatch::new)
+}
+
+/// Puts the columns of the left side first, and renames columns of the right one whose names are taken.
+fn arranged(
+    joined: &DeviceBatch,
+    rights: usize,
+    left: &DeviceBatch,
+    sides: [bool; 2],
+    suffix: &str,
+) -> bowstring::Result<DeviceBatch> {
+    if sides != [true, true] {
+        return Ok(joined.clone());
+    }
+    let fields = joined.schema().fields();
+    let taken = |name: &str| left.schema().index_of(name).is_ok();
+    let renamed = fields[..rights].iter().map(|field| match taken(field.name()) {
+        true => Arc::new(field.as_ref().clone().with_name(format!("{}{suffix}", field.name()))),
+        false => field.clone(),
+    });
+    let fields: Vec<_> = fields[rights..].iter().cloned().chain(renamed).collect();
+    let columns = [&joined.columns()[rights..], &joined.columns()[..rights]].concat();
+    DeviceBatch::try_new(Arc::new(Schema::new(fields)), columns, joined.len())
+}
+
+/// Reads the names or numbers of columns, one or a list.
+fn columns(batch: &DeviceBatch, which: &Bound<'_, PyAny>, argument: &str) -> PyResult<Vec<usize>> {
+    match which.cast::<PyList>() {
+        Ok(several) => several.iter().map(|which| place_in(batch.schema(), &which, argument)).collect(),
+        Err(_) => Ok(vec![place_in(batch.schema(), which, argument)?]),
+    }
+}

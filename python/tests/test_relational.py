@@ -1,0 +1,99 @@
+"""Sorts, groups and joins, with pyarrow as a second opinion."""
+
+import bowstring as bs
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from bowstring import col, count_all
+
+ROWS = pa.record_batch(
+    {
+        "k": pa.array(["b", "a", None, "b", "a", "b"]),
+        "n": pa.array([3, 1, 2, None, 5, 4], pa.int64()),
+        "x": pa.array([1.5, -0.5, 2.0, 4.0, float("nan"), 0.25]),
+    }
+)
+
+
+def test_rows_are_sorted_as_pyarrow_sorts_them():
+    batch = bs.record_batch(ROWS)
+    for descending in (False, True):
+        ours = bs.sort_indices(ROWS["n"], descending=descending, nulls_last=True)
+        order = "descending" if descending else "ascending"
+        assert ours.to_pylist() == pc.sort_indices(ROWS["n"], [("", order)]).to_pylist()
+    by = [("k", "descending"), ("n", "ascending")]
+    theirs = pa.Table.from_batches([ROWS]).sort_by(by).select(["k", "n"])
+    assert batch.sort_by(by, nulls_last=True).select(["k", "n"]).to_pydict() == theirs.to_pydict()
+    assert bs.sort([3, None, 1], limit=2).to_pylist() == [None, 1]
+    assert bs.array([3, None, 1]).sort(descending=True, nulls_last=True).to_pylist() == [3, 1, None]
+    assert batch.sort_by("n", limit=3)["n"].to_pylist() == [None, 1, 2]
+
+
+def test_ranks_say_what_equal_rows_have():
+    values = [20, 10, 20, None]
+    assert bs.rank(values).to_pylist() == [3, 2, 3, 1]
+    assert bs.rank(values, ties="max").to_pylist() == [4, 2, 4, 1]
+    assert bs.rank(values, ties="dense", nulls_last=True).to_pylist() == [2, 1, 2, 3]
+
+
+def test_unique_keeps_the_first_of_equal_rows():
+    assert bs.unique(ROWS["k"]).to_pylist() == ["b", "a", None]
+    assert bs.array(["z", "z"]).unique().to_pylist() == ["z"]
+    assert bs.record_batch({"a": [1, 1, 2], "b": ["x", "x", "x"]}).unique().num_rows == 2
+
+
+def test_groups_are_aggregated():
+    batch = bs.record_batch(ROWS)
+    found = batch.group_by("k").aggregate([("n", "sum"), ("n", "count"), ("x", "max"), ([], "count_all")])
+    assert found.column_names == ["k", "n_sum", "n_count", "x_max", "count_all"]
+    theirs = pa.Table.from_batches([ROWS]).group_by("k").aggregate([("n", "sum"), ("n", "count")])
+    expected = {row["k"]: (row["n_sum"], row["n_count"]) for row in theirs.to_pylist()}
+    assert {row["k"]: (row["n_sum"], row["n_count"]) for row in found.to_pylist()} == expected
+    assert found["count_all"].to_pylist() == [3, 2, 1]
+    ours = batch.group_by([(col("n") % 2).alias("odd")]).aggregate(
+        {"sum": col("n").sum(), "rows": count_all()}, where=col("n").is_not_null()
+    )
+    assert ours.to_pydict() == {"odd": [1, 0], "sum": [9, 6], "rows": [3, 2]}
+    assert batch.group_by("k").aggregate().to_pydict() == {"k": ["b", "a", None]}
+
+
+def test_batches_are_joined():
+    left = bs.record_batch({"id": [1, 2, 3, None], "name": ["a", "b", "c", "d"]})
+    right = bs.record_batch({"id": [2, 2, 4, None], "name": ["x", "y", "z", "w"]})
+    inner = left.join(right, "id")
+    assert inner.to_pydict() == {"id": [2, 2], "name": ["b", "b"], "name_right": ["x", "y"]}
+    outer = left.join(right, "id", join_type="left outer")
+    assert outer["id"].to_pylist() == [1, 2, 2, 3, None]
+    assert outer["name_right"].to_pylist() == [None, "x", "y", None, None]
+    assert left.join(right, "id", join_type="left semi")["name"].to_pylist() == ["b"]
+    assert left.join(right, "id", join_type="left anti")["name"].to_pylist() == ["a", "c", "d"]
+    assert bs.join(left, right, "id", join_type="right anti")["name"].to_pylist() == ["z", "w"]
+    assert bs.join(left, right, "id", nulls_equal=True)["name_right"].to_pylist() == ["x", "y", "w"]
+    for kind in ["inner", "left outer", "right outer", "full outer", "left semi", "right anti"]:
+        theirs = left.to_arrow().__class__.from_arrays(left.to_arrow().columns, ["id", "name"])
+        theirs = pa.Table.from_batches([theirs]).join(
+            pa.table({"id": right["id"].to_pylist(), "other": right["name"].to_pylist()}), "id", join_type=kind
+        )
+        assert left.join(right, "id", join_type=kind).num_rows == theirs.num_rows, kind
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "words"),
+    [
+        (lambda: bs.sort([1], "k"), TypeError, "by: columns are for batches"),
+        (lambda: bs.record_batch(ROWS).sort_by([("k", "up")]), ValueError, 'not \'up\''),
+        (lambda: bs.record_batch(ROWS).sort_by("none"), KeyError, "no column"),
+        (lambda: bs.rank([1], ties="first"), ValueError, "ties is"),
+        (lambda: bs.record_batch(ROWS).group_by([]), ValueError, "keys: there are none"),
+        (lambda: bs.record_batch(ROWS).group_by("k").aggregate([("n", "product")]), ValueError, "product"),
+        (lambda: bs.record_batch(ROWS).group_by("k").aggregate([("n", 3)]), TypeError, "is a str"),
+        (lambda: bs.record_batch(ROWS).group_by("k").aggregate(["n"]), TypeError, "a pair"),
+        (lambda: bs.record_batch(ROWS).join(ROWS, "k", join_type="cross"), ValueError, "join_type is"),
+        (lambda: bs.record_batch(ROWS).join(ROWS, "k", "n"), ValueError, "keys of"),
+        (lambda: bs.record_batch(ROWS).join(ROWS, [], []), ValueError, "right_keys"),
+        (lambda: bs.sort([1, 2], limit=-1), OverflowError, ""),
+    ],
+)
+def test_hostile_arguments_are_errors(call, error, words):
+    with pytest.raises(error, match=words):
+        call()
