@@ -34,7 +34,7 @@ few="equivalence_nulls one_selection_filters_many_arrays the_sixth_query every_t
 
 check ptx "SUITES on the checked-in PTX, interpreted; BOWSTRING_PTX seeds the order of lanes"
 check_ptx() {
-    local suites="equivalence_ expressions:: texts:: terms:: groups joins::"
+    local suites="equivalence_ expressions:: texts:: terms:: groups joins:: tpch::"
     concerned lab/ptx lab/races || suites=$few
     BOWSTRING_PTX=${BOWSTRING_PTX:-2} cargo test --locked --test it -- ${SUITES:-$suites} 2>&1 | tee "$work/ptx.log"
 }
