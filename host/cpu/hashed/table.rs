@@ -26,6 +26,9 @@ const SLOTS: usize = 1 << 10;
 /// Fewer rows are not worth a thread of their own.
 pub(in crate::cpu) const RANGE: usize = 64 << 10;
 
+/// The numbers of all threads' spans, for each row.
+const SPANS: usize = 4;
+
 /// The group of a row that is in none.
 pub(in crate::cpu) const NONE: u32 = u32::MAX;
 
@@ -331,7 +334,9 @@ pub(in crate::cpu) fn grouped(keys: &Keys<'_>, seed: u64, pool: &HostPool) -> Re
     let (rows, span) = (keys.rows, keys.span()?);
     let mut memory = pool.alloc(rows.saturating_mul(4))?;
     let ids = &mut memory::values_mut::<u32>(&mut memory)[..rows];
-    let range = rows.div_ceil(here()).max(RANGE);
+    // All spans together take no more memory than a hash table would.
+    let most = span.map_or(usize::MAX, |span| (SPANS * rows / span.len).max(1));
+    let range = rows.div_ceil(here().min(most)).max(RANGE);
     let parts = ids.chunks_mut(range).enumerate();
     let tables = each_part(parts, |(i, ids)| {
         let mut table = Table::new(span, pool, seed)?;
