@@ -7,7 +7,6 @@ use arrow_schema::{Field, Schema};
 use bowstring::DeviceBatch;
 use bowstring::compute::{JoinTable, Query, group};
 use bowstring::expr::{Options, col, sum};
-use bowstring::internals::{Hashes, set_hashes};
 
 use super::{Bench, ROWS, bytes_of};
 use crate::support::*;
@@ -15,8 +14,6 @@ use crate::support::*;
 impl Bench {
     /// Groups rows by numbers and by text, sums numbers of the groups, and finds rows by their keys.
     pub fn groups(&mut self, rng: &mut Random) {
-        // Other seeds put rows in other slots.
-        set_hashes(Hashes { seed: Some(1), weak_rounds: 0 });
         let mut keys = |limit: usize| -> ArrayRef {
             Arc::new(Int64Array::from_iter_values((0..ROWS).map(|_| rng.below(limit) as i64)))
         };
@@ -63,6 +60,5 @@ impl Bench {
                 table.find(&there, stream).wait()?.pairs(stream).wait()
             });
         }
-        set_hashes(Hashes::default());
     }
 }
