@@ -24,8 +24,10 @@ const SPLIT: u32 = 11;
 const DIGIT: u32 = 8;
 /// From this many items on, digits are faster than comparisons.
 const BY_DIGITS: usize = 192;
-/// The most passes by digits; beyond it, comparisons are faster.
-const PASSES: u32 = 5;
+/// The digits by which so many items, and more, are sorted: the highest ones in which they differ. Few items
+/// agree in all of these, and are sorted by what is left.
+const MANY: usize = 8 * 1024;
+const PASSES: [u32; 2] = [2, 3];
 /// The most rows with the same item that are compared one by one.
 const FEW: usize = 20;
 
@@ -216,17 +218,29 @@ fn sort_items<I: Item>(items: &mut [I], spare: &mut [I], row_bits: u32) {
     }
     let (above, below) = differ.zeros();
     let bits = I::BITS - above - below;
-    let passes = bits.div_ceil(DIGIT);
-    if passes > PASSES {
-        return items.sort_unstable();
+    let passes = bits.div_ceil(DIGIT).min(PASSES[usize::from(items.len() >= MANY)]);
+    let left = bits.saturating_sub(passes * DIGIT);
+    let shift = row_bits + below + left;
+    by_digits(items, spare, shift, passes as usize);
+    if left == 0 {
+        return;
     }
-    by_digits(items, spare, row_bits + below, passes as usize);
+    let mut start = 0;
+    while start < items.len() {
+        let digits = items[start].above(shift);
+        let same = items[start + 1..].iter().take_while(|item| item.above(shift) == digits).count();
+        let run = start..start + 1 + same;
+        if same > 0 {
+            sort_items(&mut items[run.clone()], &mut spare[run.clone()], row_bits);
+        }
+        start = run.end;
+    }
 }
 
 /// Sorts by so many digits from a bit on, the lowest first. The order among equal digits stays.
 fn by_digits<I: Item>(items: &mut [I], spare: &mut [I], shift: u32, passes: usize) {
     const DIGITS: usize = 1 << DIGIT;
-    let mut counts = [[0u32; DIGITS]; PASSES as usize];
+    let mut counts = [[0u32; DIGITS]; PASSES[1] as usize];
     let digit = |item: I, pass: usize| item.above(shift + pass as u32 * DIGIT).low() as usize % DIGITS;
     for item in items.iter() {
         let moved = item.above(shift).low();
