@@ -442,6 +442,9 @@ struct BowstringJoinOptions {
   int32_t kind;
   // 0 (the default): a null key equals nothing. 1: it equals other null keys.
   int32_t nulls_equal;
+  // 1: an anti join is SQL's `NOT IN`: no key of the other side may be null, and nor may a row's own,
+  // unless the other side has no rows. For one key, and without a filter. 0 is the default.
+  int32_t null_aware;
   // A condition over the left columns and then the right ones that a pair must meet besides; NULL (the
   // default) for none.
   const struct BowstringExpr *filter;
@@ -1229,9 +1232,8 @@ BowstringStatus bowstring_sort_batch(const struct BowstringBatch *batch,
                                      const struct BowstringStream *stream,
                                      struct BowstringBatch **out);
 
-// Returns the rank of each row in the order of `bowstring_sort_to_indices`, as UInt32, from 1 on. `ties` is
-// a
-// `BowstringTies`.
+// Returns the rank of each row in the order of `bowstring_sort_to_indices`, as UInt32, from 1 on.
+// `ties` is a `BowstringTies`.
 //
 // Handles must be NULL or live, `out` NULL or writable.
 BowstringStatus bowstring_rank(const struct BowstringArray *values,
@@ -1270,8 +1272,7 @@ BowstringStatus bowstring_distinct_batch(const struct BowstringBatch *batch,
 // Joins two batches by `count` keys of each, which are as long as their batches and need not be their
 // columns. The result has the left columns and then the right ones, or those of one side. Rows come in the
 // order of the right rows, and for each of them in that of the left ones; left rows without a partner
-// follow.
-// `options` may be NULL. Nested keys are `BOWSTRING_STATUS_UNSUPPORTED` on devices.
+// follow. `options` may be NULL. Nested keys are `BOWSTRING_STATUS_UNSUPPORTED` on devices.
 //
 // Handles and options must be NULL or live, the keys NULL or as many as `count` says, `out` NULL or
 // writable.

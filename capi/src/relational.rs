@@ -67,6 +67,9 @@ pub struct BowstringJoinOptions {
     pub kind: i32,
     /// 0 (the default): a null key equals nothing. 1: it equals other null keys.
     pub nulls_equal: i32,
+    /// 1: an anti join is SQL's `NOT IN`: no key of the other side may be null, and nor may a row's own,
+    /// unless the other side has no rows. For one key, and without a filter. 0 is the default.
+    pub null_aware: i32,
     /// A condition over the left columns and then the right ones that a pair must meet besides; NULL (the
     /// default) for none.
     pub filter: *const BowstringExpr,
@@ -199,9 +202,8 @@ pub unsafe extern "C" fn bowstring_sort_batch(
     })
 }
 
-/// Returns the rank of each row in the order of `bowstring_sort_to_indices`, as UInt32, from 1 on. `ties` is
-/// a
-/// `BowstringTies`.
+/// Returns the rank of each row in the order of `bowstring_sort_to_indices`, as UInt32, from 1 on.
+/// `ties` is a `BowstringTies`.
 ///
 /// # Safety
 ///
@@ -297,8 +299,7 @@ pub unsafe extern "C" fn bowstring_distinct_batch(
 /// Joins two batches by `count` keys of each, which are as long as their batches and need not be their
 /// columns. The result has the left columns and then the right ones, or those of one side. Rows come in the
 /// order of the right rows, and for each of them in that of the left ones; left rows without a partner
-/// follow.
-/// `options` may be NULL. Nested keys are `BOWSTRING_STATUS_UNSUPPORTED` on devices.
+/// follow. `options` may be NULL. Nested keys are `BOWSTRING_STATUS_UNSUPPORTED` on devices.
 ///
 /// # Safety
 ///
@@ -341,5 +342,6 @@ unsafe fn join_options(pointer: *const BowstringJoinOptions) -> Result<JoinOptio
     let kind = *kind.ok_or_else(|| invalid(format!("no kind {} of joins", said.kind)))?;
     // SAFETY: the caller's promise.
     let filter = unsafe { said.filter.as_ref() }.map(|filter| filter.expr.clone());
-    Ok(JoinOptions { kind, nulls_equal: said.nulls_equal != 0, filter })
+    let (nulls_equal, null_aware) = (said.nulls_equal != 0, said.null_aware != 0);
+    Ok(JoinOptions { kind, nulls_equal, null_aware, filter })
 }

@@ -7,8 +7,8 @@ use arrow_schema::{DataType, Field, Schema};
 use super::join_table::{JoinTable, Matches, Pairs, computed};
 use super::nullability::never_null;
 use super::{
-    OutOfBounds, Query, Selection, TakeOptions, concat, engine, filter, is_not_null, is_null, nullable,
-    reach_all, sort_to_indices, take,
+    OutOfBounds, Query, Selection, TakeOptions, concat, engine, evaluate, filter, is_not_null, is_null,
+    logical_null_count, nullable, reach_all, sort_to_indices, take,
 };
 use crate::exchange::from_arrow;
 use crate::expr::{Expr, Options, nth};
@@ -47,6 +47,10 @@ pub struct JoinOptions {
     pub kind: JoinKind,
     /// Whether a null key equals another one. By default, it equals nothing.
     pub nulls_equal: bool,
+    /// Whether an anti join is SQL's `NOT IN`, which is true of a row only if its key certainly differs from
+    /// all keys of the other side: none of them may be null, and nor may its own, unless the other side has
+    /// no rows. For one key, and without a filter.
+    pub null_aware: bool,
     /// A condition that pairs must meet besides, over the left columns and then the right ones. A pair for
     /// which it is not true does not count.
     pub filter: Option<Expr>,
@@ -87,10 +91,27 @@ pub fn join(
                 return Err(Error::invalid("join", problem));
             }
         }
+        let is_anti = matches!(options.kind, JoinKind::LeftAnti | JoinKind::RightAnti);
+        if options.null_aware && !(is_anti && on.0.len() == 1 && options.filter.is_none()) {
+            let problem = "only an anti join by one key, without a filter, is aware of nulls";
+            return Err(Error::invalid("join", problem));
+        }
         let table = JoinTable::new(on.0, options.nulls_equal, stream);
         let sides = Sides { left: left.clone(), right: right.clone(), stream: stream.clone() };
-        let (keys, options) = (on.1.to_vec(), options.clone());
+        let (left_keys, keys, options) = (on.0.to_vec(), on.1.to_vec(), options.clone());
         Ok(Pending::begin(stream, async move {
+            if options.null_aware {
+                let left = options.kind == JoinKind::LeftAnti;
+                let (own, others) = if left { (&left_keys[0], &keys[0]) } else { (&keys[0], &left_keys[0]) };
+                match sides.certain(own, others).await? {
+                    Certain::All => return Ok(sides.one(left).clone()),
+                    Certain::None => return sides.one(left).slice(0, 0),
+                    Certain::Valid(valid) => {
+                        let found = table.await?.find(&keys, &sides.stream).await?;
+                        return sides.not_in(left, &valid, &found).await;
+                    }
+                }
+            }
             let matches = table.await?.find(&keys, &sides.stream).await?;
             match &options.filter {
                 None => sides.unfiltered(options.kind, &matches).await,
@@ -107,7 +128,41 @@ struct Sides {
     stream: Stream,
 }
 
+/// The rows of one side whose keys certainly differ from keys of the other, if they have no partner.
+enum Certain {
+    All,
+    None,
+    /// Booleans without nulls.
+    Valid(DeviceArray),
+}
+
 impl Sides {
+    fn one(&self, left: bool) -> &DeviceBatch {
+        if left { &self.left } else { &self.right }
+    }
+
+    /// Finds the rows whose keys can differ from all keys of the other side.
+    async fn certain(&self, own: &DeviceArray, others: &DeviceArray) -> Result<Certain> {
+        if others.is_empty() {
+            return Ok(Certain::All);
+        }
+        if logical_null_count(others, &self.stream).await? > 0 {
+            return Ok(Certain::None);
+        }
+        Ok(Certain::Valid(is_not_null(own, &self.stream).await?))
+    }
+
+    /// The rows of one side that are valid and have no partner.
+    async fn not_in(&self, left: bool, valid: &DeviceArray, matches: &Matches) -> Result<DeviceBatch> {
+        let on = &self.stream;
+        let found = if left { matches.found_left(on).await? } else { matches.found(on).await? };
+        let fields = ["valid", "found"].map(|name| Field::new(name, DataType::Boolean, false));
+        let marks = vec![valid.clone(), found];
+        let marks = DeviceBatch::try_new(Arc::new(Schema::new(fields.to_vec())), marks, valid.len())?;
+        let kept = evaluate(&marks, &[nth(0) & !nth(1)], on).await?;
+        filter(self.one(left), &kept.columns()[0], on).await
+    }
+
     async fn unfiltered(&self, kind: JoinKind, matches: &Matches) -> Result<DeviceBatch> {
         use JoinKind::*;
         let (on, all) = (&self.stream, 0..self.right.len());

@@ -123,8 +123,8 @@ fn assert_joins(left: &[ArrayRef], right: &[ArrayRef], by: usize, filter: Option
             };
             let (here, there) = (side(left), side(right));
             for kind in KINDS {
-                let options =
-                    JoinOptions { kind, nulls_equal, filter: filter.as_ref().map(|(expr, _)| expr.clone()) };
+                let filter = filter.as_ref().map(|(expr, _)| expr.clone());
+                let options = JoinOptions { kind, nulls_equal, filter, ..JoinOptions::default() };
                 let on = (&here.columns()[..by], &there.columns()[..by]);
                 let joined = join(&here, &there, on, &options, &target.stream).wait();
                 let context =
@@ -244,4 +244,39 @@ fn pairs_come_in_parts_and_errors_are_told() {
     let refused =
         join(&batch, &batch, (&short, batch.columns()), &JoinOptions::default(), &bowstring::Stream::cpu());
     assert!(matches!(refused.wait(), Err(Error::Invalid { .. })));
+}
+
+#[test]
+fn what_is_not_in_a_side_differs_from_all_of_its_keys() {
+    let some: ArrayRef = Arc::new(Int32Array::from(vec![Some(1), None, Some(2), Some(3)]));
+    let empty: ArrayRef = Arc::new(Int32Array::from(Vec::<i32>::new()));
+    let (valid, null): (ArrayRef, ArrayRef) =
+        (Arc::new(Int32Array::from(vec![Some(2), Some(9)])), Arc::new(Int32Array::from(vec![Some(2), None])));
+    for target in &devices() {
+        let batch = |keys: &ArrayRef| {
+            let fields = vec![Field::new("k", DataType::Int32, true)];
+            DeviceBatch::try_new(Arc::new(Schema::new(fields)), vec![target.import(keys)], keys.len())
+                .unwrap()
+        };
+        for (others, expected) in [
+            (&empty, some.clone()),
+            (&valid, Arc::new(Int32Array::from(vec![1, 3])) as ArrayRef),
+            (&null, empty.clone()),
+        ] {
+            let (own, others) = (batch(&some), batch(others));
+            for kind in [JoinKind::LeftAnti, JoinKind::RightAnti] {
+                let (left, right) =
+                    if kind == JoinKind::LeftAnti { (&own, &others) } else { (&others, &own) };
+                let options = JoinOptions { kind, null_aware: true, ..JoinOptions::default() };
+                let on = (left.columns(), right.columns());
+                let found = join(left, right, on, &options, &target.stream).wait().unwrap();
+                let found = target.export(&found.columns()[0]);
+                assert_same_rows(&rows(&found), &rows(&expected), &format_args!("{kind:?} on {target:?}"));
+            }
+        }
+        let options = JoinOptions { null_aware: true, ..JoinOptions::default() };
+        let (own, on) = (batch(&some), &target.stream);
+        let refused = join(&own, &own, (own.columns(), own.columns()), &options, on).wait();
+        assert!(matches!(refused, Err(Error::Invalid { .. })));
+    }
 }

@@ -122,10 +122,15 @@ fn batches_are_sorted_grouped_and_joined() {
                 length(out)
             };
             let all = BOWSTRING_ALL_ROWS;
-            assert_eq!(
-                got(&|out| bowstring_sort_batch(batch, keys, orders.as_ptr(), 1, all, stream, out)),
-                4
-            );
+            let orders = orders.as_ptr();
+            assert_eq!(got(&|out| bowstring_sort_batch(batch, keys, orders, 1, all, stream, out)), 4);
+            let mut sorted = null_mut();
+            assert_eq!(bowstring_sort_batch(batch, keys, orders, 1, all, stream, &mut sorted), Ok);
+            let mut first = null_mut();
+            assert_eq!(bowstring_batch_column(sorted, 0, &mut first), Ok);
+            let expected = Int32Array::from(vec![None, Some(2), Some(2), Some(7)]);
+            assert_eq!(read(first, stream).as_ref(), &expected);
+            bowstring_batch_free(sorted);
             assert_eq!(got(&|out| bowstring_distinct_batch(batch, stream, out)), 3);
             let join = |options: *const BowstringJoinOptions, out| {
                 bowstring_join(batch, batch, keys, keys, 1, options, stream, out)
@@ -135,12 +140,18 @@ fn batches_are_sorted_grouped_and_joined() {
                 size: size_of::<BowstringJoinOptions>(),
                 kind: BowstringJoinKind::LeftAnti as i32,
                 nulls_equal: 0,
+                null_aware: 0,
                 filter: null(),
             };
             assert_eq!(got(&|out| join(&options, out)), 1);
+            options.null_aware = 1;
+            assert_eq!(got(&|out| join(&options, out)), 0);
+            options.null_aware = 0;
             options.nulls_equal = 1;
             assert_eq!(got(&|out| join(&options, out)), 0);
             let mut none = null_mut();
+            assert_eq!(bowstring_sort_batch(batch, keys, null(), 1, all, stream, &mut none), Invalid);
+            assert_eq!(bowstring_sort_batch(null(), keys, orders, 1, all, stream, &mut none), Invalid);
             options.kind = 10;
             assert_eq!(join(&options, &mut none), Invalid);
             assert_eq!(bowstring_join(batch, batch, keys, null(), 1, null(), stream, &mut none), Invalid);
