@@ -38,7 +38,7 @@ pub(in crate::cpu) fn fold_groups(
 fn folded(one: &GroupFold, groups: &Groups, pool: &HostPool) -> Result<DeviceArray> {
     let ids = admitted(&groups.ids)?;
     let numbers = memory::bytes(&ids.buffers()[0]);
-    let ids = &memory::plain::<u32>(numbers).expect("our own memory")[..ids.len()];
+    let ids = &memory::plain::<u32>(numbers).expect("our own memory")[ids.offset()..][..ids.len()];
     let values = one.values.as_ref().map(admitted).transpose()?;
     let from = values.as_ref().map_or(&DataType::Null, |values| values.data_type());
     let unfit = || Error::invalid("aggregate", format!("{:?} of {from}", one.fold));
