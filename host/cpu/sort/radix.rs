@@ -26,7 +26,7 @@ const DIGIT: u32 = 8;
 const BY_DIGITS: usize = 192;
 /// The digits by which so many items, and more, are sorted: the highest ones in which they differ. Few items
 /// agree in all of these, and are sorted by what is left.
-const MANY: usize = 8 * 1024;
+const MANY: usize = 32 * 1024;
 const PASSES: [u32; 2] = [2, 3];
 /// The most rows with the same item that are compared one by one.
 const FEW: usize = 20;
