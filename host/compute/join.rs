@@ -132,7 +132,7 @@ struct Sides {
 enum Certain {
     All,
     None,
-    /// Booleans without nulls.
+    /// Those whose own key is valid, as booleans without nulls.
     Valid(DeviceArray),
 }
 

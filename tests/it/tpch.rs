@@ -1,5 +1,5 @@
-//! Queries 1, 3 and 18 of TPC-H, written by hand, over small tables: each runs whole on a device, from filter to
-//! sorted result, and gives what a plain evaluator gives.
+//! Queries 1, 3 and 18 of TPC-H, written by hand, over small tables: each runs whole on a device, from filter
+//! to sorted result, and gives what a plain evaluator gives.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use bowstring::{DeviceArray, DeviceBatch};
 
 use crate::support::*;
 
-/// Days since 1970.
+/// The date that the queries ask about, in days since 1970.
 const CUT: i32 = 10_000;
 
 struct Line {

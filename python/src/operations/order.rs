@@ -60,8 +60,8 @@ fn no_columns(by: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
 /// For a batch, `by` is the name or number of a column, or a list of these; each may also be a pair with
 /// `"ascending"` or `"descending"`, as in pyarrow. Without `by`, all columns count, the first one first. Rows
 /// that are equal stay in their order. Nulls come first unless `nulls_last`, also if `descending`. Floats
-/// have their total order, in which NaN is greatest. (pyarrow puts nulls last by default, and NaN beside them.)
-/// `limit` returns only so many of the first rows.
+/// have their total order, in which NaN is greatest. pyarrow differs in both: by default it puts nulls last,
+/// and NaN beside them. `limit` returns only so many of the first rows.
 ///
 /// Devices sort all types but nested ones; these raise `NotImplementedError` there.
 #[pyfunction]
