@@ -128,3 +128,23 @@ fn all_rows_may_be_equal_or_different() {
         }
     }
 }
+
+/// Texts around the length up to which the CPU keeps copies of them, which differ in their last byte, in
+/// zeros, or in length only.
+#[test]
+fn short_and_long_texts_are_told_apart() {
+    let mut random = Random::new(33);
+    let mut text = || match random.below(9) {
+        0 => None,
+        1 => Some(String::new()),
+        2 => Some("\0".repeat(random.below(18))),
+        _ => Some(format!("{}{}", "a".repeat(13 + random.below(5)), ["", "b", "c", "\0"][random.below(4)])),
+    };
+    let texts: Vec<Option<String>> = (0..3000).map(|_| text()).collect();
+    let utf8: ArrayRef = Arc::new(StringArray::from(texts.clone()));
+    for of in [DataType::Utf8, DataType::LargeUtf8, DataType::Utf8View, DataType::Binary] {
+        let values = arrow_cast::cast(&utf8, &of).unwrap();
+        assert_groups(std::slice::from_ref(&values), Form::ALL[0], 7, &format!("{of}"));
+        assert_groups(&[values.clone(), values], Form::ALL[0], 7, &format!("{of}, twice"));
+    }
+}

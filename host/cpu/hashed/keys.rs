@@ -7,6 +7,7 @@ use super::super::memory;
 use super::super::rows::CHUNK;
 use super::super::text::layout::{Column as Text, Layout};
 use super::super::threads::each_part;
+use super::hash::{first_bytes, fold, lowest, mixed, of_bytes};
 use crate::Result;
 use crate::array::outside;
 
@@ -57,6 +58,11 @@ pub(super) enum Values<'a> {
 
 /// So many numbers for each row are not worth a hash.
 const SPARSE: usize = 4;
+
+/// A text of up to 15 bytes with its length in the highest byte, which has a mark for longer texts and nulls.
+pub(super) type Prefix = [u64; 2];
+const LONG: u64 = 0xff << 56;
+const NO_TEXT: u64 = 0xfe << 56;
 
 /// The word of a null among hashes.
 const NULL: u64 = 0x6e75_6c6c_6e75_6c6c;
@@ -117,6 +123,34 @@ impl Keys<'_> {
             words.iter_mut().for_each(|word| *word &= 1);
         }
         Ok(())
+    }
+
+    /// Whether the keys are a column of text, and so have prefixes.
+    pub fn have_prefixes(&self) -> bool {
+        !self.weak && matches!(&self.columns[..], [Key { values: Values::Text(_), .. }])
+    }
+
+    /// Makes the prefixes of some rows of text, and their words.
+    pub fn prefixes(
+        &self,
+        from: Range<usize>,
+        seed: u64,
+        prefixes: &mut [Prefix],
+        words: &mut [u64],
+    ) -> Result<()> {
+        let [key] = &self.columns[..] else { return Ok(()) };
+        match &key.values {
+            Values::Text(Text::Short(text)) => key.add_prefixes(text, from, seed, prefixes, words),
+            Values::Text(Text::Long(text)) => key.add_prefixes(text, from, seed, prefixes, words),
+            Values::Text(Text::Views(text)) => key.add_prefixes(text, from, seed, prefixes, words),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether rows with equal prefixes have equal keys.
+    #[inline(always)]
+    pub fn is_whole(prefix: Prefix) -> bool {
+        prefix[1] & LONG != LONG
     }
 
     /// Whether a row is in a group at all.
@@ -184,12 +218,6 @@ fn alike<L: Layout>(one: &L, row: usize, two: &L, other: usize) -> bool {
         }
         _ => a[..len] == b[..len],
     }
-}
-
-/// A mask of the lowest bytes, at most 16.
-#[inline(always)]
-fn lowest(bytes: usize) -> u128 {
-    u128::MAX.checked_shr(128 - 8 * bytes as u32).unwrap_or(0)
 }
 
 /// A value as a number: signed ones follow each other, and most unsigned ones do.
@@ -310,6 +338,33 @@ impl Key<'_> {
         Ok(())
     }
 
+    fn add_prefixes(
+        &self,
+        text: &impl Layout,
+        from: Range<usize>,
+        seed: u64,
+        prefixes: &mut [Prefix],
+        words: &mut [u64],
+    ) -> Result<()> {
+        for ((row, prefix), word) in from.zip(prefixes).zip(words) {
+            if !self.valid.is_none_or(|valid| valid.get(row)) {
+                (*prefix, *word) = ([0, NO_TEXT], fold(seed ^ NULL));
+                continue;
+            }
+            let (bytes, len) =
+                text.from(row).filter(|(bytes, len)| *len <= bytes.len()).ok_or_else(|| outside(row))?;
+            if len > 15 {
+                *word = of_bytes(seed, bytes, len).unwrap_or(0);
+                *prefix = [*word, LONG];
+                continue;
+            }
+            let sixteen = first_bytes(bytes, len);
+            *prefix = [sixteen as u64, (sixteen >> 64) as u64 | (len as u64) << 56];
+            *word = mixed(seed ^ prefix[0], seed.rotate_left(25) ^ prefix[1]);
+        }
+        Ok(())
+    }
+
     /// The word of a row that is hashed.
     #[inline(always)]
     fn hashed(&self, row: usize, word: u64, hash: impl Fn(u64) -> Option<u64>) -> u64 {
@@ -318,46 +373,4 @@ impl Key<'_> {
             _ => hash(word).unwrap_or(0),
         }
     }
-}
-
-/// Hashes the first `len` bytes; `None` if there are fewer.
-#[inline(always)]
-fn of_bytes(seed: u64, bytes: &[u8], len: usize) -> Option<u64> {
-    let mut hash = seed ^ (len as u64).rotate_left(32);
-    if len > bytes.len() {
-        return None;
-    }
-    let mut at = 0;
-    // A text without bytes takes a step too.
-    loop {
-        let left = (len - at).min(16);
-        let sixteen = match bytes[at..].first_chunk::<16>() {
-            Some(sixteen) => u128::from_le_bytes(*sixteen) & lowest(left),
-            None => {
-                let mut sixteen = [0; 16];
-                sixteen[..left].copy_from_slice(&bytes[at..at + left]);
-                u128::from_le_bytes(sixteen)
-            }
-        };
-        hash = mixed(hash ^ sixteen as u64, hash.rotate_left(25) ^ (sixteen >> 64) as u64);
-        at += 16;
-        if at >= len {
-            return Some(hash);
-        }
-    }
-}
-
-/// Multiplies two words, of which every bit has a part in the result.
-#[inline(always)]
-fn mixed(one: u64, other: u64) -> u64 {
-    // A word that is zero takes no part of the other away.
-    let wide = u128::from(one ^ 0xe703_7ed1_a0b4_28db) * u128::from(other ^ 0x8ebc_6af0_9c88_c6e3);
-    (wide as u64) ^ (wide >> 64) as u64
-}
-
-/// Spreads the bits of a word over all bits.
-#[inline(always)]
-pub(super) fn fold(word: u64) -> u64 {
-    let wide = u128::from(word) * 0xf39c_c060_5ced_c835;
-    (wide as u64) ^ (wide >> 64) as u64
 }

@@ -2,10 +2,13 @@
 //!
 //! The one idea: the keys of a row become a word. If the values and nulls of all columns fit 64 bits, the
 //! word is the keys; otherwise it is a hash, and rows with equal words are compared. [`keys`] makes words and
-//! compares, [`table`] finds the group of a word.
+//! compares, [`table`] finds the group of a word. Text of up to 15 bytes is compared by a copy of its own, so
+//! that the first row of a group need not be read.
 
 mod columns;
+mod hash;
 mod keys;
+mod members;
 mod table;
 
 pub(super) use columns::{Columns, is_plain};

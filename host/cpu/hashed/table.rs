@@ -12,7 +12,9 @@ use super::super::intrinsics::prefetch;
 use super::super::memory;
 use super::super::rows::CHUNK;
 use super::super::threads::{each_part, here};
-use super::keys::{Keys, Span, fold};
+use super::hash::fold;
+use super::keys::{Keys, Prefix, Span};
+use super::members::Members;
 use crate::Result;
 use crate::array::Buffer;
 use crate::device::{HostMemory, HostPool, interrupt};
@@ -35,49 +37,6 @@ pub(in crate::cpu) const NONE: u32 = u32::MAX;
 /// A word, and one more than the group that has it; zero if the slot is free.
 type Slot = [u64; 2];
 
-/// The groups of a table: the word and the first row of each.
-struct Members {
-    words: HostMemory,
-    firsts: HostMemory,
-    len: usize,
-    /// The number of groups that there is room for.
-    room: usize,
-    pool: HostPool,
-}
-
-impl Members {
-    fn new(pool: &HostPool) -> Result<Members> {
-        let room = SLOTS / 2;
-        let (words, firsts) = (pool.alloc(room * 8)?, pool.alloc(room * 4)?);
-        Ok(Members { words, firsts, len: 0, room, pool: pool.clone() })
-    }
-
-    fn firsts(&self) -> &[u32] {
-        &memory::plain(self.firsts.bytes()).expect("our own memory")[..self.len]
-    }
-
-    fn words(&self) -> &[u64] {
-        &memory::plain(self.words.bytes()).expect("our own memory")[..self.len]
-    }
-
-    /// Adds a group. Returns its number.
-    #[inline(never)]
-    fn add(&mut self, word: u64, row: u32) -> Result<u32> {
-        if self.len == self.room {
-            interrupt::check()?;
-            self.room *= 4;
-            let (mut words, mut firsts) = (self.pool.alloc(self.room * 8)?, self.pool.alloc(self.room * 4)?);
-            memory::values_mut::<u64>(&mut words)[..self.len].copy_from_slice(self.words());
-            memory::values_mut::<u32>(&mut firsts)[..self.len].copy_from_slice(self.firsts());
-            (self.words, self.firsts) = (words, firsts);
-        }
-        memory::values_mut::<u64>(&mut self.words)[self.len] = word;
-        memory::values_mut::<u32>(&mut self.firsts)[self.len] = row;
-        self.len += 1;
-        Ok((self.len - 1) as u32)
-    }
-}
-
 /// Groups of rows, by the words of their keys.
 pub(in crate::cpu) struct Table {
     /// The span of the keys, if the words are places in it.
@@ -91,18 +50,18 @@ pub(in crate::cpu) struct Table {
 }
 
 impl Table {
-    fn new(span: Option<Span>, pool: &HostPool, seed: u64) -> Result<Table> {
+    fn new(span: Option<Span>, prefixes: bool, pool: &HostPool, seed: u64) -> Result<Table> {
         let bytes = match span {
             None => SLOTS * size_of::<Slot>(),
             Some(span) => places_of(span).saturating_mul(4),
         };
         let (slots, shift) = (memory::zeroed(bytes, pool)?, 64 - SLOTS.trailing_zeros());
-        Ok(Table { span, slots, shift, members: Members::new(pool)?, seed })
+        Ok(Table { span, slots, shift, members: Members::new(prefixes, pool)?, seed })
     }
 
     /// The number of groups.
     pub fn len(&self) -> usize {
-        self.members.len
+        self.members.len()
     }
 
     /// The first row of each group.
@@ -116,8 +75,15 @@ impl Table {
 
     /// Makes the words of some rows.
     #[inline(always)]
-    fn words_of(&self, keys: &Keys<'_>, rows: Range<usize>, words: &mut [u64]) -> Result<()> {
+    fn words_of(
+        &self,
+        keys: &Keys<'_>,
+        rows: Range<usize>,
+        words: &mut [u64],
+        prefixes: &mut [Prefix],
+    ) -> Result<()> {
         match self.span {
+            None if keys.have_prefixes() => keys.prefixes(rows, self.seed, prefixes, words),
             None => keys.words(rows, self.seed, words),
             Some(span) => {
                 keys.places(span, rows, words);
@@ -160,15 +126,36 @@ impl Table {
         }
     }
 
+    /// Whether a row, of `keys`, has the keys of a group of this table, whose keys are `own`. Their words are
+    /// equal.
+    #[inline(always)]
+    fn is_like(&self, own: &Keys<'_>, group: u32, keys: &Keys<'_>, row: usize, prefix: Prefix) -> bool {
+        if own.exact {
+            return true;
+        }
+        if let Some(of_group) = self.members.prefixes().get(group as usize)
+            && (*of_group != prefix || Keys::is_whole(prefix))
+        {
+            return *of_group == prefix;
+        }
+        keys.same(row, own, self.firsts()[group as usize] as usize)
+    }
+
     /// Returns the group of a row; makes one if there is none.
     #[inline(always)]
-    fn insert(&mut self, word: u64, row: u32, same: impl Fn(&Table, u32) -> bool) -> Result<u32> {
+    fn insert(
+        &mut self,
+        word: u64,
+        row: u32,
+        prefix: Prefix,
+        same: impl Fn(&Table, u32) -> bool,
+    ) -> Result<u32> {
         match self.find(self.slots(), word, |group| same(self, group)) {
             Ok(group) => Ok(group),
             Err(place) => {
-                let group = self.members.add(word, row)?;
+                let group = self.members.add(word, row, prefix)?;
                 memory::values_mut::<Slot>(&mut self.slots)[place] = [word, u64::from(group) + 1];
-                if 2 * self.members.len >= 1 << (64 - self.shift) {
+                if 2 * self.members.len() >= 1 << (64 - self.shift) {
                     self.grow()?;
                 }
                 Ok(group)
@@ -180,7 +167,7 @@ impl Table {
     fn grow(&mut self) -> Result<()> {
         interrupt::check()?;
         let len = 4usize << (64 - self.shift);
-        let mut slots = memory::zeroed(len.saturating_mul(size_of::<Slot>()), &self.members.pool)?;
+        let mut slots = memory::zeroed(len.saturating_mul(size_of::<Slot>()), self.members.pool())?;
         let into = &mut memory::values_mut::<Slot>(&mut slots)[..len];
         self.shift -= 2;
         let mut group = 0;
@@ -201,15 +188,14 @@ impl Table {
     /// Groups some rows, and writes the group of each.
     fn add_rows(&mut self, keys: &Keys<'_>, rows: Range<usize>, ids: &mut [u32]) -> Result<()> {
         let all = keys.all_count();
-        let exact = keys.exact;
-        let mut words = [0; BLOCK];
+        let (mut words, mut prefixes) = ([0; BLOCK], [[0; 2]; BLOCK]);
         for (chunk, ids) in ids.chunks_mut(CHUNK).enumerate() {
             interrupt::check()?;
             let first = rows.start + chunk * CHUNK;
             for (i, ids) in ids.chunks_mut(BLOCK).enumerate() {
                 let first = first + i * BLOCK;
                 let words = &mut words[..ids.len()];
-                self.words_of(keys, first..first + ids.len(), words)?;
+                self.words_of(keys, first..first + ids.len(), words, &mut prefixes)?;
                 if let Some(span) = self.span {
                     let groups = groups_of(&mut self.slots, span);
                     for (i, (id, word)) in ids.iter_mut().zip(&*words).enumerate() {
@@ -221,13 +207,11 @@ impl Table {
                     continue;
                 }
                 self.fetch(words);
-                for (i, (id, word)) in ids.iter_mut().zip(words).enumerate() {
+                for (i, ((id, word), prefix)) in ids.iter_mut().zip(words).zip(prefixes).enumerate() {
                     let row = first + i;
-                    let same = |table: &Table, group: u32| {
-                        exact || keys.same(row, keys, table.firsts()[group as usize] as usize)
-                    };
+                    let same = |table: &Table, group| table.is_like(keys, group, keys, row, prefix);
                     *id = match all || keys.counts(row) {
-                        true => self.insert(*word, row as u32, same)?,
+                        true => self.insert(*word, row as u32, prefix, same)?,
                         false => NONE,
                     };
                 }
@@ -245,15 +229,14 @@ impl Table {
             }
             return interrupt::check();
         }
-        let exact = keys.exact;
         let rows = other.firsts().chunks(BLOCK).zip(other.members.words().chunks(BLOCK));
+        let mut prefixes = other.members.prefixes().iter();
         for ((rows, words), map) in rows.zip(map.chunks_mut(BLOCK)) {
             self.fetch(words);
             for ((row, word), to) in rows.iter().zip(words).zip(map) {
-                let same = |table: &Table, group: u32| {
-                    exact || keys.same(*row as usize, keys, table.firsts()[group as usize] as usize)
-                };
-                *to = self.insert(*word, *row, same)?;
+                let prefix = prefixes.next().copied().unwrap_or_default();
+                let same = |table: &Table, group| table.is_like(keys, group, keys, *row as usize, prefix);
+                *to = self.insert(*word, *row, prefix, same)?;
             }
         }
         interrupt::check()
@@ -268,12 +251,12 @@ impl Table {
         rows: Range<usize>,
         ids: &mut [u32],
     ) -> Result<()> {
-        let (all, firsts) = (keys.all_count(), self.firsts());
-        let mut words = [0; BLOCK];
+        let all = keys.all_count();
+        let (mut words, mut prefixes) = ([0; BLOCK], [[0; 2]; BLOCK]);
         for (i, ids) in ids.chunks_mut(BLOCK).enumerate() {
             let first = rows.start + i * BLOCK;
             let words = &mut words[..ids.len()];
-            self.words_of(keys, first..first + ids.len(), words)?;
+            self.words_of(keys, first..first + ids.len(), words, &mut prefixes)?;
             if let Some(span) = self.span {
                 let groups = memory::plain::<u32>(self.slots.bytes()).expect("our own memory");
                 let groups = &groups[..places_of(span)];
@@ -290,9 +273,9 @@ impl Table {
             }
             self.fetch(words);
             let slots = self.slots();
-            for (i, (id, word)) in ids.iter_mut().zip(words).enumerate() {
+            for (i, ((id, word), prefix)) in ids.iter_mut().zip(words).zip(prefixes).enumerate() {
                 let row = first + i;
-                let same = |group: u32| own.exact || keys.same(row, own, firsts[group as usize] as usize);
+                let same = |group| self.is_like(own, group, keys, row, prefix);
                 *id = match all || keys.counts(row) {
                     true => self.find(slots, *word, same).unwrap_or(NONE),
                     false => NONE,
@@ -317,7 +300,7 @@ fn groups_of(slots: &mut HostMemory, span: Span) -> &mut [u32] {
 fn placed(groups: &mut [u32], members: &mut Members, place: u64, row: u32) -> Result<u32> {
     let group = &mut groups[place as usize];
     if *group == 0 {
-        *group = members.add(place, row)? + 1;
+        *group = members.add(place, row, Prefix::default())? + 1;
     }
     Ok(*group - 1)
 }
@@ -332,6 +315,7 @@ pub(in crate::cpu) struct Groups {
 /// Groups the rows of keys.
 pub(in crate::cpu) fn grouped(keys: &Keys<'_>, seed: u64, pool: &HostPool) -> Result<Groups> {
     let (rows, span) = (keys.rows, keys.span()?);
+    let prefixes = span.is_none() && keys.have_prefixes();
     let mut memory = pool.alloc(rows.saturating_mul(4))?;
     let ids = &mut memory::values_mut::<u32>(&mut memory)[..rows];
     // All spans together take no more memory than a hash table would.
@@ -339,12 +323,12 @@ pub(in crate::cpu) fn grouped(keys: &Keys<'_>, seed: u64, pool: &HostPool) -> Re
     let range = rows.div_ceil(here().min(most)).max(RANGE);
     let parts = ids.chunks_mut(range).enumerate();
     let tables = each_part(parts, |(i, ids)| {
-        let mut table = Table::new(span, pool, seed)?;
+        let mut table = Table::new(span, prefixes, pool, seed)?;
         table.add_rows(keys, i * range..i * range + ids.len(), ids)?;
         Ok(table)
     })?;
     let mut tables = tables.into_iter().collect::<Result<Vec<_>>>()?.into_iter();
-    let mut table = tables.next().map_or_else(|| Table::new(span, pool, seed), Ok)?;
+    let mut table = tables.next().map_or_else(|| Table::new(span, prefixes, pool, seed), Ok)?;
     let mut maps = vec![];
     for other in tables {
         let mut map = pool.alloc(other.len() * 4)?;
