@@ -4,10 +4,10 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, Int64Array, StringArray, UInt32Array};
+use arrow_array::{ArrayRef, BooleanArray, Int64Array, StringArray, UInt32Array};
 use arrow_row::{RowConverter, SortField};
 use arrow_schema::DataType;
-use bowstring::compute::group;
+use bowstring::compute::{JoinTable, filter, group};
 use bowstring::internals::{Hashes, set_hashes};
 use bowstring::{DeviceArray, Error};
 
@@ -146,5 +146,23 @@ fn short_and_long_texts_are_told_apart() {
         let values = arrow_cast::cast(&utf8, &of).unwrap();
         assert_groups(std::slice::from_ref(&values), Form::ALL[0], 7, &format!("{of}"));
         assert_groups(&[values.clone(), values], Form::ALL[0], 7, &format!("{of}, twice"));
+    }
+}
+
+/// What a filter leaves of no rows may have no offsets.
+#[test]
+fn arrays_without_rows_have_no_groups() {
+    let mut random = Random::new(34);
+    for target in &devices() {
+        for data_type in types().into_iter().filter(|data_type| !is_nested(data_type)) {
+            let values = target.import(&array(&data_type, 0, Nulls::None, &mut random));
+            let mask = target.import(&(Arc::new(BooleanArray::from(Vec::<bool>::new())) as ArrayRef));
+            let none = filter(&values, &mask, &target.stream).wait().unwrap();
+            let groups = group(std::slice::from_ref(&none), &target.stream).wait().unwrap();
+            assert!(groups.is_empty(), "{data_type} on {target:?}");
+            let table = JoinTable::new(std::slice::from_ref(&none), false, &target.stream).wait().unwrap();
+            let pairs = table.find(&[none], &target.stream).wait().unwrap().pairs(&target.stream).wait();
+            assert_eq!(pairs.unwrap().right.len(), 0, "{data_type} on {target:?}");
+        }
     }
 }

@@ -32,6 +32,11 @@ pub(crate) fn group(columns: &[DeviceArray], stream: &Stream) -> Result<Pending<
         let mut pass = Pass::begin("group", &on)?;
         let mut keys = vec![];
         for values in plain.iter().filter(|values| *values.data_type() != DataType::Null) {
+            check_key(&pass, values)?;
+            // An array without rows may have no buffers to describe.
+            if rows == 0 {
+                continue;
+            }
             pass.input(values)?;
             let key = compared(&mut pass, values).await?;
             keys.extend(Key::new(&pass, values, key, values.possible_nulls().is_some())?);
@@ -48,6 +53,16 @@ pub(crate) fn group(columns: &[DeviceArray], stream: &Stream) -> Result<Pending<
 pub(crate) fn uint32(pass: &Pass, made: &Region, len: usize) -> Result<DeviceArray> {
     let parts = pass.parts(DataType::UInt32, len);
     DeviceArray::try_new(Parts { buffers: vec![made.buffer()], ..parts })
+}
+
+/// Checks that devices compare rows of an array.
+pub(crate) fn check_key(pass: &Pass, values: &DeviceArray) -> Result<()> {
+    use DataType::{Dictionary, RunEndEncoded, Union};
+    match values.data_type() {
+        of @ (Dictionary(..) | RunEndEncoded(..) | Union(..)) => Err(pass.unsupported(of)),
+        of if of.is_nested() => Err(pass.unsupported(of)),
+        _ => Ok(()),
+    }
 }
 
 /// A column of keys.
@@ -67,12 +82,7 @@ impl Key {
         compared: Option<Compared>,
         nullable: bool,
     ) -> Result<Option<Key>> {
-        let of = values.data_type();
-        let compared = match of {
-            DataType::Dictionary(..) | DataType::RunEndEncoded(..) => None,
-            _ => compared,
-        };
-        let compared = compared.ok_or_else(|| pass.unsupported(of))?;
+        let compared = compared.ok_or_else(|| pass.unsupported(values.data_type()))?;
         let bits = match compared.key {
             0 => None,
             3 => Some(1),

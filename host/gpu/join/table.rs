@@ -11,7 +11,7 @@ use super::pairs::{Ordered, pairs};
 use crate::array::{Bitmap, DeviceArray, Parts, outside};
 use crate::engine::Table;
 use crate::gpu::bitmap::and;
-use crate::gpu::group::ids::{Hashed, Key, Numbered, fit_words, make_words, numbered, uint32};
+use crate::gpu::group::ids::{Hashed, Key, Numbered, check_key, make_words, numbered, uint32};
 use crate::gpu::group::segments::{placed, segments};
 use crate::gpu::plain::decoded;
 use crate::gpu::structure::alike::{Compared, compared_with_others};
@@ -96,6 +96,11 @@ async fn described(
                 let none = pass.zeroed(rows.div_ceil(32) * 4)?;
                 valid = Some(Bitmap { buffer: none.buffer(), offset: 0 });
             }
+            continue;
+        }
+        check_key(pass, values)?;
+        // An array without rows may have no buffers to describe.
+        if rows == 0 {
             continue;
         }
         let key = compared_with_others(pass, values).await?;
@@ -186,7 +191,9 @@ impl DeviceTable {
         rows: usize,
         valid: Option<Bitmap>,
     ) -> Result<(Region, Region)> {
-        debug_assert!(!self.exact || fit_words(&keys));
+        if self.firsts.is_empty() {
+            return Ok((pass.rows(rows, 4)?, pass.zeroed(rows.div_ceil(32) * 4)?));
+        }
         let fault = pass.upload(&[u64::MAX])?;
         let words = [pass.rows(rows, 8)?, pass.rows(rows, 8)?];
         let words = make_words(pass, &keys, rows, self.exact, self.seed, &words, &fault)?;
@@ -212,7 +219,7 @@ impl DeviceTable {
             out_valid: out_valid.out(),
         };
         pass.launch(&FIND[0], &args)?;
-        if self.exact || self.firsts.is_empty() {
+        if self.exact {
             return Ok((found, out_valid));
         }
         for (own, others) in arrays.iter().zip(&self.keys) {
