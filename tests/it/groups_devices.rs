@@ -149,7 +149,7 @@ fn short_and_long_texts_are_told_apart() {
     }
 }
 
-/// What a filter leaves of no rows may have no offsets.
+/// A filter may leave an array without offsets if it keeps no rows.
 #[test]
 fn arrays_without_rows_have_no_groups() {
     let mut random = Random::new(34);
