@@ -131,24 +131,14 @@ kernel! {
     }
 }
 
-macro_rules! rows {
-    ($args:expr, $t:ty) => {
-        Fixed {
-            values: $args.values.cast::<$t>(),
-            pieces: $args.pieces,
-            valid: Bits::new($args.valid, $args.valid_offset, $args.rows),
-        }
-    };
-}
-
 fn stretches_fixed<T: Unit>(args: &Stretches, wave: &mut Wave) {
-    stretches(args, rows!(args, T), wave)
+    let valid = Bits::new(args.valid, args.valid_offset, args.rows);
+    stretches(args, Fixed::<T>::new(args.values, args.pieces, valid), wave)
 }
 
 fn stretches_bits(args: &Stretches, wave: &mut Wave) {
     let valid = Bits::new(args.valid, args.valid_offset, args.rows);
-    let values = Bits::new(args.values.cast(), args.pieces, args.rows);
-    stretches(args, Booleans { values, valid }, wave)
+    stretches(args, Booleans::new(args.values, args.pieces, args.rows, valid), wave)
 }
 
 fn stretches_text(args: &Stretches, wave: &mut Wave) {
@@ -185,7 +175,8 @@ fn stretches(args: &Stretches, rows: impl Rows, wave: &mut Wave) {
 }
 
 fn claim_fixed<T: Unit>(args: &Claim, wave: &mut Wave) {
-    claim(args, rows!(args, T), wave)
+    let valid = Bits::new(args.valid, args.valid_offset, args.rows);
+    claim(args, Fixed::<T>::new(args.values, args.pieces, valid), wave)
 }
 
 fn claim_text(args: &Claim, wave: &mut Wave) {
@@ -223,7 +214,8 @@ fn claim(args: &Claim, rows: impl Hashed, wave: &mut Wave) {
 }
 
 fn settle_fixed<T: Unit>(args: &Settle, wave: &mut Wave) {
-    settle(args, rows!(args, T), wave)
+    let valid = Bits::new(args.valid, args.valid_offset, args.rows);
+    settle(args, Fixed::<T>::new(args.values, args.pieces, valid), wave)
 }
 
 fn settle_text(args: &Settle, wave: &mut Wave) {

@@ -45,6 +45,21 @@ pub(crate) struct Booleans {
     pub valid: Bits,
 }
 
+impl<T: Unit> Fixed<T> {
+    #[inline(always)]
+    pub fn new(values: In<u8>, pieces: u64, valid: Bits) -> Fixed<T> {
+        Fixed { values: values.cast(), pieces, valid }
+    }
+}
+
+impl Booleans {
+    /// Rows that are the bits of `values` from an offset on.
+    #[inline(always)]
+    pub fn new(values: In<u8>, offset: u64, rows: u64, valid: Bits) -> Booleans {
+        Booleans { values: Bits::new(values.cast(), offset, rows), valid }
+    }
+}
+
 /// Adds a word to a hash. Every bit of both reaches the upper half, which then reaches the lower one.
 #[inline(always)]
 pub(crate) fn mixed(hash: u64, word: u64) -> u64 {
@@ -92,6 +107,13 @@ impl Rows for Booleans {
     #[inline(always)]
     fn alike(self, one: u64, other: u64, _: Lane<'_>) -> Option<bool> {
         Some(self.values.get(one) == self.values.get(other))
+    }
+}
+
+impl Hashed for Booleans {
+    #[inline(always)]
+    fn hash(self, row: u64, seed: u64, _: Lane<'_>) -> Option<u64> {
+        Some(mixed(seed, self.values.get(row).into()))
     }
 }
 

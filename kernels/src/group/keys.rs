@@ -8,7 +8,7 @@ use crate::encoded::equal::{Booleans, Fixed, Hashed, Rows, Unit, mixed};
 use crate::encoded::rows::tile;
 use crate::memory::{Bits, In, Out};
 use crate::reduce::scan::TILE;
-use crate::target::{Lane, Wave};
+use crate::target::Wave;
 use crate::text::rows::Column;
 
 kernel! {
@@ -105,13 +105,6 @@ impl<T: Unit> Packed for Fixed<T> {
     }
 }
 
-impl Hashed for Booleans {
-    #[inline(always)]
-    fn hash(self, row: u64, seed: u64, _: Lane<'_>) -> Option<u64> {
-        Some(mixed(seed, self.values.get(row).into()))
-    }
-}
-
 impl Packed for Booleans {
     #[inline(always)]
     fn packed(self, row: u64) -> u64 {
@@ -127,31 +120,14 @@ impl Packed for Column {
     }
 }
 
-macro_rules! fixed {
-    ($args:expr, $t:ty) => {
-        Fixed {
-            values: $args.values.cast::<$t>(),
-            pieces: $args.pieces,
-            valid: Bits::new($args.valid, $args.valid_offset, $args.rows),
-        }
-    };
-}
-
-macro_rules! booleans {
-    ($args:expr) => {
-        Booleans {
-            values: Bits::new($args.values.cast(), $args.pieces, $args.rows),
-            valid: Bits::new($args.valid, $args.valid_offset, $args.rows),
-        }
-    };
-}
-
 fn words_fixed<T: Unit>(args: &Words, wave: &mut Wave) {
-    words(args, fixed!(args, T), wave)
+    let valid = Bits::new(args.valid, args.valid_offset, args.rows);
+    words(args, Fixed::<T>::new(args.values, args.pieces, valid), wave)
 }
 
 fn words_bits(args: &Words, wave: &mut Wave) {
-    words(args, booleans!(args), wave)
+    let valid = Bits::new(args.valid, args.valid_offset, args.rows);
+    words(args, Booleans::new(args.values, args.pieces, args.rows, valid), wave)
 }
 
 fn words_text(args: &Words, wave: &mut Wave) {
@@ -189,11 +165,13 @@ fn words(args: &Words, rows: impl Packed, wave: &mut Wave) {
 }
 
 fn check_fixed<T: Unit>(args: &Check, wave: &mut Wave) {
-    check(args, fixed!(args, T), wave)
+    let valid = Bits::new(args.valid, args.valid_offset, args.rows);
+    check(args, Fixed::<T>::new(args.values, args.pieces, valid), wave)
 }
 
 fn check_bits(args: &Check, wave: &mut Wave) {
-    check(args, booleans!(args), wave)
+    let valid = Bits::new(args.valid, args.valid_offset, args.rows);
+    check(args, Booleans::new(args.values, args.pieces, args.rows, valid), wave)
 }
 
 fn check_text(args: &Check, wave: &mut Wave) {

@@ -163,23 +163,25 @@ impl Pairs for Column {
     }
 }
 
+/// The rows that are valid, of both sides.
+#[inline(always)]
+fn valid(args: &Compare) -> (Bits, Bits) {
+    (
+        Bits::new(args.valid, args.valid_offset, args.rows),
+        Bits::new(args.table_valid, args.table_valid_offset, args.table_rows),
+    )
+}
+
 fn compare_fixed<T: Unit>(args: &Compare, wave: &mut Wave) {
-    let fixed = |values: In<u8>, valid| Fixed { values: values.cast::<T>(), pieces: args.pieces, valid };
-    let own = fixed(args.values, Bits::new(args.valid, args.valid_offset, args.rows));
-    let valid = Bits::new(args.table_valid, args.table_valid_offset, args.table_rows);
-    compare(args, own, fixed(args.table_values, valid), wave)
+    let (own, others) = valid(args);
+    let own = Fixed::<T>::new(args.values, args.pieces, own);
+    compare(args, own, Fixed::new(args.table_values, args.pieces, others), wave)
 }
 
 fn compare_bits(args: &Compare, wave: &mut Wave) {
-    let own = Booleans {
-        values: Bits::new(args.values.cast(), args.pieces, args.rows),
-        valid: Bits::new(args.valid, args.valid_offset, args.rows),
-    };
-    let others = Booleans {
-        values: Bits::new(args.table_values.cast(), args.table_offset, args.table_rows),
-        valid: Bits::new(args.table_valid, args.table_valid_offset, args.table_rows),
-    };
-    compare(args, own, others, wave)
+    let (own, others) = valid(args);
+    let own = Booleans::new(args.values, args.pieces, args.rows, own);
+    compare(args, own, Booleans::new(args.table_values, args.table_offset, args.table_rows, others), wave)
 }
 
 fn compare_text(args: &Compare, wave: &mut Wave) {
