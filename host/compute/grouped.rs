@@ -203,14 +203,11 @@ impl Grouped {
                 engine(stream).divide_sums(folded, counts, one.up, *scale, options.safe, stream)
             }
             (Finish::Mean, _) => {
-                let fields = ["sum", "count"].map(|name| Field::new(name, DataType::Null, true));
-                let columns = vec![folded.clone(), made.folds[one.count].clone()];
-                let fields: Vec<Field> = fields
-                    .into_iter()
-                    .zip(&columns)
-                    .map(|(field, column)| field.with_data_type(column.data_type().clone()))
-                    .collect();
-                let both = DeviceBatch::try_new(Arc::new(Schema::new(fields)), columns, folded.len())?;
+                let columns = [("sum", folded), ("count", &made.folds[one.count])];
+                let field = |(name, of): (&str, &DeviceArray)| Field::new(name, of.data_type().clone(), true);
+                let schema = Schema::new(columns.map(field).to_vec());
+                let columns = columns.map(|(_, of)| of.clone()).to_vec();
+                let both = DeviceBatch::try_new(Arc::new(schema), columns, folded.len())?;
                 let mean = [nth(0) / nth(1).cast(DataType::Float64)];
                 let mean = Evaluated::bind(&mean, both.schema(), &Options::default())?;
                 Ok(mean.evaluate(both, stream.clone()).await?.columns()[0].clone())

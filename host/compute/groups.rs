@@ -1,6 +1,6 @@
 //! Groups of equal rows, wherever they are.
 
-use super::{Columns, TakeOptions, engine, reach, take};
+use super::{Columns, TakeOptions, check_columns, engine, take};
 pub use crate::engine::Groups;
 use crate::rules::check_rows;
 use crate::{DeviceArray, Error, Pending, Stream};
@@ -25,13 +25,8 @@ use crate::{DeviceArray, Error, Pending, Stream};
 pub fn group(columns: &[DeviceArray], stream: &Stream) -> Pending<Groups> {
     Pending::begun(|| {
         let _current = stream.enter()?;
-        let Some(first) = columns.first() else { return Err(Error::invalid("group", "no columns")) };
-        if let Some(other) = columns.iter().find(|other| other.len() != first.len()) {
-            let problem = format!("columns of {} and {} rows", first.len(), other.len());
-            return Err(Error::invalid("group", problem));
-        }
-        check_rows("group", first.len())?;
-        columns.iter().try_for_each(|column| reach("group", column, stream))?;
+        check_columns("group", &columns.iter().collect::<Vec<_>>(), stream)?;
+        check_rows("group", columns[0].len())?;
         engine(stream).group(columns, stream)
     })
 }

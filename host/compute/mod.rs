@@ -102,6 +102,16 @@ fn reach_all(operation: &'static str, arrays: &[DeviceArray], stream: &Stream) -
     arrays.iter().try_for_each(|array| reach(operation, array, stream))
 }
 
+/// Checks that there are columns, of one length, where the stream is.
+fn check_columns(operation: &'static str, columns: &[&DeviceArray], stream: &Stream) -> Result<()> {
+    let Some(first) = columns.first() else { return Err(Error::invalid(operation, "no columns")) };
+    if let Some(other) = columns.iter().find(|other| other.len() != first.len()) {
+        let problem = format!("columns of {} and {} rows", first.len(), other.len());
+        return Err(Error::invalid(operation, problem));
+    }
+    columns.iter().try_for_each(|column| reach(operation, column, stream))
+}
+
 /// The columns of a result, which synchronise together.
 fn together<C: Columns>(
     frame: C::Frame,

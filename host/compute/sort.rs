@@ -2,9 +2,9 @@
 
 pub use arrow_schema::SortOptions;
 
-use super::{Columns, TakeOptions, engine, reach, reach_all, take};
+use super::{Columns, TakeOptions, check_columns, engine, reach, reach_all, take};
 pub use crate::engine::Ties;
-use crate::{DeviceArray, Error, Pending, Result, Stream};
+use crate::{DeviceArray, Error, Pending, Stream};
 
 /// A column to sort by, and its direction.
 #[derive(Clone, Debug)]
@@ -76,7 +76,7 @@ pub fn lexsort_to_indices(
     Pending::begun(|| {
         let _current = stream.enter()?;
         let values: Vec<&DeviceArray> = columns.iter().map(|column| column.values).collect();
-        rows_of("sort_to_indices", &values, stream)?;
+        check_columns("sort_to_indices", &values, stream)?;
         let columns: Vec<_> = columns.iter().map(|column| (column.values, column.options)).collect();
         engine(stream).sort_to_indices(&columns, limit, stream)
     })
@@ -160,17 +160,7 @@ pub fn rank(values: &DeviceArray, options: SortOptions, ties: Ties, stream: &Str
 pub fn partition(columns: &[DeviceArray], stream: &Stream) -> Pending<DeviceArray> {
     Pending::begun(|| {
         let _current = stream.enter()?;
-        rows_of("partition", &columns.iter().collect::<Vec<_>>(), stream)?;
+        check_columns("partition", &columns.iter().collect::<Vec<_>>(), stream)?;
         engine(stream).partition(columns, stream)
     })
-}
-
-/// Checks that there are columns, of one length, where the stream is.
-fn rows_of(operation: &'static str, columns: &[&DeviceArray], stream: &Stream) -> Result<()> {
-    let Some(first) = columns.first() else { return Err(Error::invalid(operation, "no columns")) };
-    if let Some(other) = columns.iter().find(|other| other.len() != first.len()) {
-        let problem = format!("columns of {} and {} rows", first.len(), other.len());
-        return Err(Error::invalid(operation, problem));
-    }
-    columns.iter().try_for_each(|column| reach(operation, column, stream))
 }

@@ -342,6 +342,12 @@ impl Pass {
         Parts { place, ready, ..Parts::new(data_type, len) }
     }
 
+    /// Makes an array of values of fixed width, without nulls, that this pass writes.
+    pub fn array(&self, data_type: DataType, len: usize, values: &Region) -> Result<DeviceArray> {
+        let parts = self.parts(data_type, len);
+        DeviceArray::try_new(Parts { buffers: vec![values.buffer()], ..parts })
+    }
+
     /// Makes a call on the pass's stream.
     fn queued(
         &self,

@@ -93,13 +93,8 @@ impl Keys<'_> {
             (least.min(other_least), greatest.max(other_greatest))
         };
         let (least, greatest) = extents.into_iter().fold((u64::MAX, 0), wider);
-        Ok(match least > greatest {
-            true => None,
-            false if fits((least, greatest)) => {
-                Some(Span { base: least, len: (greatest - least + 1) as usize })
-            }
-            false => None,
-        })
+        let some = least <= greatest && fits((least, greatest));
+        Ok(some.then(|| Span { base: least, len: (greatest - least + 1) as usize }))
     }
 
     /// Makes numbers of some rows: their places in a span, its length for null, and any greater number for

@@ -6,7 +6,7 @@ use bowstring_kernels::group::table::{IDS, INSERT, Ids, Insert, NUMBER, Number, 
 use bowstring_kernels::memory::In;
 use bowstring_kernels::target::find;
 
-use crate::array::{Bitmap, DeviceArray, Parts, outside};
+use crate::array::{Bitmap, DeviceArray, outside};
 use crate::engine::Groups;
 use crate::gpu::plain::decoded;
 use crate::gpu::structure::Marked;
@@ -42,17 +42,13 @@ pub(crate) fn group(columns: &[DeviceArray], stream: &Stream) -> Result<Pending<
             keys.extend(Key::new(&pass, values, key, values.possible_nulls().is_some())?);
         }
         let made = numbered(&mut pass, keys, rows, None).await?;
-        let groups =
-            Groups { ids: uint32(&pass, &made.ids, rows)?, firsts: uint32(&pass, &made.firsts, made.count)? };
+        let groups = Groups {
+            ids: pass.array(DataType::UInt32, rows, &made.ids)?,
+            firsts: pass.array(DataType::UInt32, made.count, &made.firsts)?,
+        };
         pass.finish()?;
         Ok(groups)
     }))
-}
-
-/// Returns numbers that a pass makes as an array.
-pub(crate) fn uint32(pass: &Pass, made: &Region, len: usize) -> Result<DeviceArray> {
-    let parts = pass.parts(DataType::UInt32, len);
-    DeviceArray::try_new(Parts { buffers: vec![made.buffer()], ..parts })
 }
 
 /// Checks that devices compare rows of an array.
@@ -67,7 +63,7 @@ pub(crate) fn check_key(pass: &Pass, values: &DeviceArray) -> Result<()> {
 
 /// A column of keys.
 pub(crate) struct Key {
-    pub compared: Compared,
+    compared: Compared,
     /// The bits of a value; `None` if it has any number of them.
     bits: Option<u64>,
     /// Whether null is a value, or else rows with nulls do not count.
@@ -98,7 +94,7 @@ impl Key {
 }
 
 /// Whether words hold all of the keys, so that equal words are equal keys.
-pub(crate) fn fit_words(keys: &[Key]) -> bool {
+fn fit_words(keys: &[Key]) -> bool {
     let bits = keys.iter().map(Key::packed).try_fold(0u64, |sum, bits| sum.checked_add(bits?));
     bits.is_some_and(|bits| bits <= 64)
 }
@@ -113,7 +109,6 @@ pub(crate) struct Numbered {
 }
 
 /// A hash table of words.
-#[derive(Clone)]
 pub(crate) struct Hashed {
     pub words: Region,
     pub slots: Region,

@@ -1,11 +1,10 @@
 //! Pairs of rows, and marks of rows.
 
-use arrow_schema::DataType;
+use arrow_schema::DataType::{Boolean, UInt32};
 use bowstring_kernels::join::pairs::{COUNT, Count, MARK, Mark, WRITE, Write};
 use bowstring_kernels::memory::{In, Out};
 
-use crate::array::{Bitmap, DeviceArray, Parts};
-use crate::gpu::group::ids::uint32;
+use crate::array::{Bitmap, DeviceArray};
 use crate::gpu::scan::sums_before;
 use crate::pass::{Pass, Pending, Region, input, validity};
 use crate::{Error, Result, Stream};
@@ -33,7 +32,7 @@ pub(super) fn pairs(
         let rows = found.len();
         if rows == 0 {
             let none = pass.output(0)?;
-            let none = [uint32(&pass, &none, 0)?, uint32(&pass, &none, 0)?];
+            let none = [pass.array(UInt32, 0, &none)?, pass.array(UInt32, 0, &none)?];
             pass.finish()?;
             return Ok(none);
         }
@@ -83,12 +82,12 @@ pub(super) fn pairs(
             };
             pass.launch(&WRITE[0], &args)?;
         }
-        let mut parts = uint32(&pass, &out, pairs)?.into_parts();
+        let mut parts = pass.array(UInt32, pairs, &out)?.into_parts();
         if let Some(marks) = marks {
             parts.validity = Some(Bitmap { buffer: marks.buffer(), offset: 0 });
             parts.null_count = None;
         }
-        let made = [DeviceArray::try_new(parts)?, uint32(&pass, &out_rows, pairs)?];
+        let made = [DeviceArray::try_new(parts)?, pass.array(UInt32, pairs, &out_rows)?];
         pass.finish()?;
         Ok(made)
     }))
@@ -110,8 +109,7 @@ pub(crate) fn mark(of: &DeviceArray, rows: usize, stream: &Stream) -> Result<Dev
         };
         pass.launch(&MARK[0], &args)?;
     }
-    let parts = Parts { buffers: vec![marks.buffer()], ..pass.parts(DataType::Boolean, rows) };
-    let marked = DeviceArray::try_new(parts)?;
+    let marked = pass.array(Boolean, rows, &marks)?;
     pass.finish()?;
     Ok(marked)
 }

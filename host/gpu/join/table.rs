@@ -2,22 +2,22 @@
 
 use std::sync::Arc;
 
-use arrow_schema::DataType;
+use arrow_schema::DataType::{self, UInt32, UInt64};
 use bowstring_kernels::join::find::{COMPARE, Compare, FIND, Find};
 use bowstring_kernels::memory::In;
 use bowstring_kernels::target::find;
 
 use super::pairs::{Ordered, pairs};
-use crate::array::{Bitmap, DeviceArray, Parts, outside};
+use crate::array::{Bitmap, DeviceArray, outside};
 use crate::engine::Table;
 use crate::gpu::bitmap::and;
-use crate::gpu::group::ids::{Hashed, Key, Numbered, check_key, make_words, numbered, uint32};
+use crate::gpu::group::ids::{Hashed, Key, Numbered, check_key, make_words, numbered};
 use crate::gpu::group::segments::{placed, segments};
 use crate::gpu::plain::decoded;
 use crate::gpu::structure::alike::{Compared, compared_with_others};
 use crate::gpu::text::text_column;
 use crate::pass::{Pass, Pending, Region, Table as Rows, bits, input};
-use crate::{Error, Result, Stream};
+use crate::{Result, Stream};
 
 /// Rows on a device that others find by their keys.
 struct DeviceTable {
@@ -52,22 +52,22 @@ pub(crate) fn table(
         let Hashed { words, slots, len, seed, kept, exact } = hashed;
         let unique = valid.is_none() && count == rows;
         let ordered = match unique || rows == 0 {
-            true => Ordered { spans: None, order: uint32(&pass, &firsts, count)? },
+            true => Ordered { spans: None, order: pass.array(UInt32, count, &firsts)? },
             false => {
                 let order = placed(&mut pass, ids.input(), rows, count)?;
                 let spans = segments(&mut pass, ids.input(), &order, rows, count)?.spans;
-                let spans = words_of(&pass, &spans, count)?;
-                Ordered { spans: Some(spans), order: uint32(&pass, &order, rows)? }
+                let spans = pass.array(UInt64, count, &spans)?;
+                Ordered { spans: Some(spans), order: pass.array(UInt32, rows, &order)? }
             }
         };
-        let mut parts = uint32(&pass, &ids, rows)?.into_parts();
+        let mut parts = pass.array(UInt32, rows, &ids)?.into_parts();
         if let Some(valid) = valid {
             (parts.validity, parts.null_count) = (Some(valid), None);
         }
         let table = DeviceTable {
-            words: words_of(&pass, &words, rows)?,
-            slots: words_of(&pass, &slots, len)?,
-            firsts: uint32(&pass, &firsts, count)?,
+            words: pass.array(UInt64, rows, &words)?,
+            slots: pass.array(UInt64, len, &slots)?,
+            firsts: pass.array(UInt32, count, &firsts)?,
             ids: DeviceArray::try_new(parts)?,
             keys,
             nulls_equal,
@@ -119,12 +119,6 @@ async fn described(
     Ok((described, valid))
 }
 
-/// Returns words that a pass makes as an array.
-fn words_of(pass: &Pass, made: &Region, len: usize) -> Result<DeviceArray> {
-    let parts = pass.parts(DataType::UInt64, len);
-    DeviceArray::try_new(Parts { buffers: vec![made.buffer()], ..parts })
-}
-
 impl Table for DeviceTable {
     fn ids(&self) -> &DeviceArray {
         &self.ids
@@ -142,17 +136,11 @@ impl Table for DeviceTable {
         let (keys, on) = (keys.to_vec(), stream.clone());
         Ok(Pending::begin(stream, async move {
             let keys = decoded(&keys, &on).await?;
-            for (own, others) in self.keys.iter().zip(&keys) {
-                if own.data_type() != others.data_type() {
-                    let problem = format!("keys of {} and {}", own.data_type(), others.data_type());
-                    return Err(Error::invalid("join", problem));
-                }
-            }
             let rows = keys.first().map_or(0, DeviceArray::len);
             let mut pass = Pass::begin("join", &on)?;
             if rows == 0 {
                 let none = pass.output(0)?;
-                let none = uint32(&pass, &none, 0)?;
+                let none = pass.array(UInt32, 0, &none)?;
                 pass.finish()?;
                 return Ok(none);
             }
@@ -161,7 +149,7 @@ impl Table for DeviceTable {
                 pass.input(array)?;
             }
             let (found, found_valid) = self.found(&mut pass, described, &keys, rows, valid).await?;
-            let mut parts = uint32(&pass, &found, rows)?.into_parts();
+            let mut parts = pass.array(UInt32, rows, &found)?.into_parts();
             parts.validity = Some(Bitmap { buffer: found_valid.buffer(), offset: 0 });
             parts.null_count = None;
             let found = DeviceArray::try_new(parts)?;

@@ -45,9 +45,7 @@ pub(crate) fn sort_to_indices(
 
 /// Ends a pass that has made row numbers or ranks.
 fn numbers(pass: Pass, made: &Region, len: usize) -> Result<DeviceArray> {
-    let mut parts = pass.parts(DataType::UInt32, len);
-    parts.buffers = vec![made.buffer()];
-    let numbers = DeviceArray::try_new(parts)?;
+    let numbers = pass.array(DataType::UInt32, len, made)?;
     pass.finish()?;
     Ok(numbers)
 }

@@ -57,8 +57,7 @@ pub(crate) fn taken(rows: &Pick, without_items: DeviceArray, stream: &Stream) ->
         out: out.out(),
     };
     pass.launch(&SPACED[0], &args)?;
-    let numbers = Parts { buffers: vec![out.buffer()], ..pass.parts(DataType::UInt64, len) };
-    let numbers = DeviceArray::try_new(numbers)?;
+    let numbers = pass.array(DataType::UInt64, len, &out)?;
     pass.finish()?;
     let items = Pick { array: array.child_rows(0)?, indices: numbers, outside: *outside };
     Ok(TakenLists { data_type: array.data_type().clone(), without_items, items })
