@@ -131,7 +131,7 @@ fn assert_joins(left: &[ArrayRef], right: &[ArrayRef], by: usize, filter: Option
                     format!("{kind:?}, nulls equal {nulls_equal}, {:?}, on {target:?}", left[0].data_type());
                 let joined = match joined {
                     Err(Error::Unsupported { .. })
-                        if is_nested(left[0].data_type()) && target.name != "cpu" =>
+                        if rows_are_nested(left[0].data_type()) && target.name != "cpu" =>
                     {
                         continue;
                     }
@@ -148,23 +148,8 @@ fn assert_joins(left: &[ArrayRef], right: &[ArrayRef], by: usize, filter: Option
     }
 }
 
-fn some_of(few: &ArrayRef, len: usize, random: &mut Random) -> ArrayRef {
-    let rows = UInt32Array::from_iter_values((0..len).map(|_| random.below(few.len()) as u32));
-    take(few, &rows, None).unwrap()
-}
-
 fn numbers(len: usize) -> ArrayRef {
     Arc::new(Int32Array::from_iter_values(0..len as i32))
-}
-
-/// Whether devices do not join by a type: one with several values in a row.
-fn is_nested(data_type: &DataType) -> bool {
-    match data_type {
-        DataType::Dictionary(_, of) => is_nested(of),
-        DataType::RunEndEncoded(_, of) => is_nested(of.data_type()),
-        DataType::Union(..) => true,
-        other => other.is_nested(),
-    }
 }
 
 #[test]

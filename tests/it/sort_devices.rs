@@ -28,16 +28,6 @@ fn on_cpu(columns: &[(ArrayRef, SortOptions)], limit: Option<usize>) -> Vec<Valu
     rows(&to_arrow(&lexsort_to_indices(&by, limit, &Stream::cpu()).wait().unwrap()).unwrap())
 }
 
-/// Whether devices do not sort a type: one with several values in a row.
-fn is_nested(data_type: &DataType) -> bool {
-    match data_type {
-        DataType::Dictionary(_, of) => is_nested(of),
-        DataType::RunEndEncoded(_, of) => is_nested(of.data_type()),
-        DataType::Union(..) => true,
-        other => other.is_nested(),
-    }
-}
-
 #[test]
 fn every_type_sorts_as_on_the_cpu() {
     let mut random = Random::new(20);
@@ -54,7 +44,7 @@ fn every_type_sorts_as_on_the_cpu() {
                         let sorted = sort_to_indices(&values, options, limit, &target.stream).wait();
                         match sorted {
                             Ok(order) => assert_same_rows(&rows(&target.export(&order)), &expected, &context),
-                            Err(Error::Unsupported { .. }) if is_nested(&data_type) => {}
+                            Err(Error::Unsupported { .. }) if rows_are_nested(&data_type) => {}
                             Err(error) => panic!("{context} on {target:?}: {error}"),
                         }
                     }
@@ -68,7 +58,7 @@ fn every_type_sorts_as_on_the_cpu() {
 fn ranks_and_groups_are_those_of_the_cpu() {
     let mut random = Random::new(23);
     let cpu = Stream::cpu();
-    for data_type in types().into_iter().filter(|data_type| !is_nested(data_type)) {
+    for data_type in types().into_iter().filter(|data_type| !rows_are_nested(data_type)) {
         for (len, options) in [0, 1, 60, 2500, 300].into_iter().zip(OPTIONS.into_iter().cycle()) {
             let few = array(
                 &data_type,

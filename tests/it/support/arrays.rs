@@ -65,6 +65,12 @@ pub fn sliced(array: &ArrayRef, offset: usize, len: usize) -> ArrayRef {
     array.slice(offset, len)
 }
 
+/// Rows drawn at random from a few.
+pub fn some_of(few: &ArrayRef, len: usize, random: &mut Random) -> ArrayRef {
+    let rows = UInt32Array::from_iter_values((0..len).map(|_| random.below(few.len()) as u32));
+    arrow_select::take::take(few, &rows, None).unwrap()
+}
+
 /// A random array of this type, length and pattern of nulls.
 pub fn array(data_type: &DataType, len: usize, nulls: Nulls, rng: &mut Random) -> ArrayRef {
     use DataType::*;

@@ -91,3 +91,13 @@ pub fn has_nulls(data_type: &DataType) -> bool {
         _ => true,
     }
 }
+
+/// Whether rows of a type hold several values. Devices do not sort, group or join such rows.
+pub fn rows_are_nested(data_type: &DataType) -> bool {
+    match data_type {
+        DataType::Dictionary(_, of) => rows_are_nested(of),
+        DataType::RunEndEncoded(_, of) => rows_are_nested(of.data_type()),
+        DataType::Union(..) => true,
+        other => other.is_nested(),
+    }
+}
