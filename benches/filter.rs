@@ -200,7 +200,7 @@ fn coalesced(criterion: &mut Criterion, place: &Where, name: &str, rows: usize, 
     let mut coalescer = Coalescer::new(schema.clone(), rows, &place.stream).expect("a coalescer");
     group.ours(|| {
         coalescer.push_batch_with_filter(black_box(&ours), black_box(&our_keep)).expect("filter");
-        coalescer.next_completed_batch()
+        coalescer.next_completed_batch().expect("filter")
     });
     let mut coalescer = BatchCoalescer::new(schema, rows);
     group.theirs("arrow-rs", || {

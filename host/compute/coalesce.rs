@@ -1,6 +1,9 @@
 //! Combines small batches into batches of a given size.
 
 use std::collections::VecDeque;
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
 
 use arrow_schema::SchemaRef;
 
@@ -8,7 +11,7 @@ use super::selection::{check_mask, check_rows};
 use super::{TakeOptions, concat, engine, filter, reach, reach_all, take};
 use crate::array::columns_are_of;
 use crate::engine::Assembly;
-use crate::{DeviceArray, DeviceBatch, Error, Result, Stream};
+use crate::{DeviceArray, DeviceBatch, Error, Pending, Result, Stream};
 
 /// Combines the results of filters and takes into batches of a given number of rows, in their order. The
 /// batches that a selective filter produces are too small for the operations that follow it.
@@ -17,6 +20,10 @@ use crate::{DeviceArray, DeviceBatch, Error, Result, Stream};
 /// under construction, whose memory has room for all of its rows; each value is copied once. For other types
 /// (dictionaries, nested ones, Null, bytes of odd widths) the kept rows of each batch are concatenated as by
 /// [`concat()`] when the batch is complete. On a GPU this applies to all types.
+///
+/// Adding rows on a GPU does not block: it begins a filter or a take. Only
+/// [`next_completed_batch`](Coalescer::next_completed_batch) waits for the numbers of rows that they keep, so
+/// several can be begun before it is called.
 ///
 /// The [metadata](DeviceBatch::metadata) of input batches is not passed on. If an operation on an input batch
 /// fails, its first rows may already be in a completed batch. Rows buffered before it are kept, unless
@@ -34,12 +41,12 @@ use crate::{DeviceArray, DeviceBatch, Error, Result, Stream};
 ///
 /// let mut coalescer = Coalescer::new(batch.schema().clone(), 4, &Stream::cpu())?;
 /// coalescer.push_batch_with_filter(&batch, &mask)?;
-/// assert!(coalescer.next_completed_batch().is_none());
+/// assert!(coalescer.next_completed_batch()?.is_none());
 /// coalescer.push_batch_with_filter(&batch, &mask)?;
-/// let first = RecordBatch::try_from(&coalescer.next_completed_batch().unwrap())?;
+/// let first = RecordBatch::try_from(&coalescer.next_completed_batch()?.unwrap())?;
 /// assert_eq!(first.column(0).as_ref(), &Int32Array::from(vec![1, 3, 4, 1]));
 /// coalescer.finish_buffered_batch()?;
-/// assert_eq!(coalescer.next_completed_batch().unwrap().len(), 2);
+/// assert_eq!(coalescer.next_completed_batch()?.unwrap().len(), 2);
 /// # Ok(())
 /// # }
 /// ```
@@ -52,8 +59,15 @@ pub struct Coalescer {
     /// Its pieces otherwise, which are concatenated when it is complete, and their rows.
     pieces: Vec<DeviceBatch>,
     rows: usize,
+    /// What to do next, in this order. The first step waits for the device.
+    begun: VecDeque<Step>,
     /// Each batch has `target` rows or a multiple, which is split on request; the last may have fewer.
-    completed: VecDeque<DeviceBatch>,
+    completed: VecDeque<Pending<DeviceBatch>>,
+}
+
+enum Step {
+    Add(Pending<DeviceBatch>),
+    Finish,
 }
 
 impl Coalescer {
@@ -72,6 +86,7 @@ impl Coalescer {
             assembly,
             pieces: vec![],
             rows: 0,
+            begun: VecDeque::new(),
             completed: VecDeque::new(),
         })
     }
@@ -81,7 +96,8 @@ impl Coalescer {
         &self.schema
     }
 
-    /// The number of rows in the batch under construction.
+    /// The number of rows in the batch under construction. Rows of filters and takes that are still running
+    /// are not counted.
     pub fn buffered_rows(&self) -> usize {
         match &self.assembly {
             Some(assembly) => assembly.rows(),
@@ -93,43 +109,29 @@ impl Coalescer {
     pub fn push_batch(&mut self, batch: &DeviceBatch) -> Result<()> {
         columns_are_of("coalesce", &self.schema, batch.columns())?;
         reach_all("coalesce", batch.columns(), &self.stream)?;
-        let mut first = 0;
-        while first < batch.len() {
-            let (left, buffered) = (batch.len() - first, self.buffered_rows());
-            // Rows without memory can be arbitrarily many whole batches, so these are split on request.
-            let whole = if buffered == 0 { left - left % self.target } else { 0 };
-            let rows = if whole > 0 { whole } else { (self.target - buffered).min(left) };
-            let now = batch.slice(first, rows)?;
-            if whole > 0 {
-                self.completed.push_back(batch_of(&self.schema, now.columns().to_vec(), rows)?);
-            } else {
-                self.push(now)?;
-            }
-            first += rows;
-        }
-        Ok(())
+        self.add(Pending::known(batch.slice(0, batch.len())))
     }
 
-    /// Adds the rows for which `mask` is true, as by [`filter`]. Synchronises as `filter` does.
+    /// Adds the rows for which `mask` is true, as by [`filter`].
     pub fn push_batch_with_filter(&mut self, batch: &DeviceBatch, mask: &DeviceArray) -> Result<()> {
         columns_are_of("coalesce", &self.schema, batch.columns())?;
         check_rows(batch, mask.len())?;
         let Some(assembly) = &mut self.assembly else {
-            return self.push_pieces(&filter(batch, mask, &self.stream).wait()?);
+            return self.add(filter(batch, mask, &self.stream));
         };
         reach("coalesce", mask, &self.stream)?;
         check_mask(mask)?;
         reach_all("coalesce", batch.columns(), &self.stream)?;
         let (schema, target, completed) = (&self.schema, self.target, &mut self.completed);
         let mut complete = |columns| {
-            completed.push_back(batch_of(schema, columns, target)?);
+            completed.push_back(Pending::known(Ok(batch_of(schema, columns, target)?)));
             Ok(())
         };
         assembly.push_filtered(batch, mask, &mut complete, &self.stream)
     }
 
-    /// Adds the rows at `indices`, as by [`take`]. Synchronises as `take` does. If an index may be null, the
-    /// fields of the schema must be nullable.
+    /// Adds the rows at `indices`, as by [`take`]. If an index may be null, the fields of the schema must be
+    /// nullable.
     pub fn push_batch_with_take(
         &mut self,
         batch: &DeviceBatch,
@@ -137,51 +139,104 @@ impl Coalescer {
         options: &TakeOptions,
     ) -> Result<()> {
         columns_are_of("coalesce", &self.schema, batch.columns())?;
-        let taken = take(batch, indices, options, &self.stream).wait()?;
-        let fields = taken.schema().fields().iter().zip(self.schema.fields());
-        if let Some((_, field)) = fields.into_iter().find(|(of, to)| of.is_nullable() && !to.is_nullable()) {
-            let problem = format!("{} may have nulls, and its field is not nullable", field.name());
-            return Err(Error::invalid("coalesce", problem));
-        }
-        self.push_batch(&taken)
+        let schema = self.schema.clone();
+        self.add(take(batch, indices, options, &self.stream).map(move |taken| {
+            let mut fields = taken.schema().fields().iter().zip(schema.fields());
+            match fields.find(|(of, to)| of.is_nullable() && !to.is_nullable()) {
+                Some((_, field)) => {
+                    let problem = format!("{} may have nulls, and its field is not nullable", field.name());
+                    Err(Error::invalid("coalesce", problem))
+                }
+                None => Ok(taken),
+            }
+        }))
     }
 
-    /// Completes the batch under construction, if it has any rows.
+    /// Completes the batch under construction after the rows added so far, if it has any rows.
     pub fn finish_buffered_batch(&mut self) -> Result<()> {
-        let rows = self.buffered_rows();
-        if rows == 0 {
-            return Ok(());
+        if self.begun.is_empty() {
+            return self.finish();
         }
-        let columns = match &mut self.assembly {
-            Some(assembly) => assembly.finish(&self.stream)?,
-            None => {
-                let pieces = std::mem::take(&mut self.pieces);
-                self.rows = 0;
-                let whole = concat(&pieces.iter().collect::<Vec<_>>(), &self.stream).wait()?;
-                whole.columns().to_vec()
-            }
-        };
-        self.completed.push_back(batch_of(&self.schema, columns, rows)?);
+        self.begun.push_back(Step::Finish);
         Ok(())
     }
 
-    /// Removes and returns the first completed batch; `None` if no batch is complete.
-    pub fn next_completed_batch(&mut self) -> Option<DeviceBatch> {
-        let first = self.completed.pop_front()?;
-        if first.len() <= self.target {
-            return Some(first);
+    /// Removes and returns the first completed batch; `None` if the rows added so far complete none. Waits
+    /// for the filters and takes that decide that.
+    pub fn next_completed_batch(&mut self) -> Result<Option<DeviceBatch>> {
+        match self.next(&mut |result| Poll::Ready(result.wait_in_place())) {
+            Poll::Ready(next) => next,
+            Poll::Pending => unreachable!("waiting leaves nothing pending"),
         }
-        let rows = |at: usize, len: usize| first.slice(at, len).expect("it has these rows");
-        self.completed.push_front(rows(self.target, first.len() - self.target));
-        Some(rows(0, self.target))
     }
 
-    /// Adds a batch whose rows are concatenated later.
-    fn push_pieces(&mut self, batch: &DeviceBatch) -> Result<()> {
+    /// Like [`next_completed_batch`](Coalescer::next_completed_batch), but never blocks: the task is woken
+    /// when it should poll again.
+    pub fn poll_next_completed_batch(
+        &mut self,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<Option<DeviceBatch>>> {
+        self.next(&mut |result| Pin::new(result).poll(context))
+    }
+
+    /// Goes on with the steps until a batch is complete. `get` gets a result.
+    fn next(
+        &mut self,
+        get: &mut dyn FnMut(&mut Pending<DeviceBatch>) -> Poll<Result<DeviceBatch>>,
+    ) -> Poll<Result<Option<DeviceBatch>>> {
+        loop {
+            if let Some(first) = self.completed.front_mut() {
+                let first = ready!(get(first));
+                self.completed.pop_front();
+                return Poll::Ready(first.and_then(|first| self.split(first)).map(Some));
+            }
+            let done = match self.begun.front_mut() {
+                None => return Poll::Ready(Ok(None)),
+                Some(Step::Finish) => None,
+                Some(Step::Add(rows)) => Some(ready!(get(rows))),
+            };
+            self.begun.pop_front();
+            match done {
+                Some(rows) => rows.and_then(|rows| self.append(&rows))?,
+                None => self.finish()?,
+            }
+        }
+    }
+
+    /// Returns the first rows of a completed batch, as many as were asked for, and keeps the others.
+    fn split(&mut self, first: DeviceBatch) -> Result<DeviceBatch> {
+        if first.len() <= self.target {
+            return Ok(first);
+        }
+        let others = first.slice(self.target, first.len() - self.target)?;
+        self.completed.push_front(Pending::known(Ok(others)));
+        first.slice(0, self.target)
+    }
+
+    /// Adds rows after those that were added before.
+    fn add(&mut self, mut rows: Pending<DeviceBatch>) -> Result<()> {
+        // All rows on the CPU are known here.
+        if self.begun.is_empty() && rows.is_ready()? {
+            return self.append(&rows.wait()?);
+        }
+        self.begun.push_back(Step::Add(rows));
+        Ok(())
+    }
+
+    /// Adds all rows of a batch to the batches under construction.
+    fn append(&mut self, batch: &DeviceBatch) -> Result<()> {
         let mut first = 0;
         while first < batch.len() {
-            let rows = (self.target - self.buffered_rows()).min(batch.len() - first);
-            self.push(batch.slice(first, rows)?)?;
+            let (left, buffered) = (batch.len() - first, self.buffered_rows());
+            // Rows without memory can be arbitrarily many whole batches, so these are split on request.
+            let whole = if buffered == 0 { left - left % self.target } else { 0 };
+            let rows = if whole > 0 { whole } else { (self.target - buffered).min(left) };
+            let now = batch_of(&self.schema, batch.slice(first, rows)?.columns().to_vec(), rows)?;
+            if whole > 0 {
+                self.completed.push_back(Pending::known(Ok(now)));
+            } else {
+                self.push(now)?;
+            }
             first += rows;
         }
         Ok(())
@@ -193,10 +248,31 @@ impl Coalescer {
             Some(assembly) => assembly.push(&batch, &self.stream)?,
             None => {
                 self.rows += batch.len();
-                self.pieces.push(batch_of(&self.schema, batch.columns().to_vec(), batch.len())?);
+                self.pieces.push(batch);
             }
         }
-        if self.buffered_rows() == self.target { self.finish_buffered_batch() } else { Ok(()) }
+        if self.buffered_rows() == self.target { self.finish() } else { Ok(()) }
+    }
+
+    /// Completes the batch under construction, if it has any rows.
+    fn finish(&mut self) -> Result<()> {
+        let rows = self.buffered_rows();
+        if rows == 0 {
+            return Ok(());
+        }
+        let whole = match &mut self.assembly {
+            Some(assembly) => {
+                let columns = assembly.finish(&self.stream)?;
+                Pending::known(Ok(batch_of(&self.schema, columns, rows)?))
+            }
+            None => {
+                let pieces = std::mem::take(&mut self.pieces);
+                self.rows = 0;
+                concat(&pieces.iter().collect::<Vec<_>>(), &self.stream)
+            }
+        };
+        self.completed.push_back(whole);
+        Ok(())
     }
 }
 

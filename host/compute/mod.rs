@@ -7,8 +7,8 @@
 //! [`crate::Error::Invalid`].
 //!
 //! An operation that waits for a device, as listed in the table, does not block before `wait`, and not at all
-//! if it is awaited. [`Coalescer`] is the exception: it blocks inside the call. On the CPU, operations run
-//! inside the call.
+//! if it is awaited. A [`Coalescer`] does not block either, unless it is asked for a batch and not polled. On
+//! the CPU, operations run inside the call.
 //!
 //! | operation | waits for a device | copies |
 //! | --- | --- | --- |

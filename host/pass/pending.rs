@@ -86,6 +86,11 @@ impl<T> Pending<T> {
         }
     }
 
+    /// Like [`wait`](Pending::wait), for a result that cannot be moved.
+    pub(crate) fn wait_in_place(&mut self) -> Result<T> {
+        std::mem::replace(self, Pending(State::Taken)).wait()
+    }
+
     /// Whether [`wait`](Pending::wait) would return without blocking. Continues the operation as far as the
     /// numbers that have arrived allow.
     pub fn is_ready(&mut self) -> Result<bool> {

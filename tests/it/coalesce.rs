@@ -38,8 +38,9 @@ fn batch(schema: &SchemaRef, array: DeviceArray) -> DeviceBatch {
 /// Drains all output and checks the sizes: each equals the target, except for the last.
 fn drained(mut coalescer: Coalescer, target: usize) -> Result<Vec<DeviceArray>, Error> {
     coalescer.finish_buffered_batch()?;
+    let batches: Vec<DeviceBatch> =
+        std::iter::from_fn(|| coalescer.next_completed_batch().transpose()).collect::<Result<_, _>>()?;
     assert_eq!(coalescer.buffered_rows(), 0);
-    let batches: Vec<DeviceBatch> = std::iter::from_fn(|| coalescer.next_completed_batch()).collect();
     if let Some((last, others)) = batches.split_last() {
         assert!(others.iter().all(|batch| batch.len() == target));
         assert!((1..=target).contains(&last.len()));
@@ -140,7 +141,7 @@ fn large_batches_are_cut_where_they_should_be() {
     coalescer.finish_buffered_batch().unwrap();
     let expected = arrow_select::filter::filter_record_batch(&theirs, &kept).unwrap();
     let (mut first, mut sizes) = (0, vec![]);
-    while let Some(batch) = coalescer.next_completed_batch() {
+    while let Some(batch) = coalescer.next_completed_batch().unwrap() {
         let ours = RecordBatch::try_from(&batch).unwrap();
         assert_eq!(ours, expected.slice(first, ours.num_rows()));
         first += ours.num_rows();
@@ -183,7 +184,7 @@ fn what_cannot_be_pushed_is_said_and_changes_nothing() {
     assert_eq!(coalescer.buffered_rows(), 3);
     coalescer.push_batch_with_filter(&batch(&schema, text), &mask).unwrap();
     coalescer.finish_buffered_batch().unwrap();
-    let all = RecordBatch::try_from(&coalescer.next_completed_batch().unwrap()).unwrap();
+    let all = RecordBatch::try_from(&coalescer.next_completed_batch().unwrap().unwrap()).unwrap();
     let expected = StringArray::from(vec!["one", "two", "three", "one", "two", "three"]);
     assert_eq!(all.column(0).as_ref(), &expected as &dyn arrow_array::Array);
 }
@@ -214,7 +215,7 @@ fn pieces_of_a_push_that_failed_are_not_joined() {
             coalescer.push_batch_with_filter(&good, &last).unwrap();
         }
         coalescer.finish_buffered_batch().unwrap();
-        let all = RecordBatch::try_from(&coalescer.next_completed_batch().unwrap()).unwrap();
+        let all = RecordBatch::try_from(&coalescer.next_completed_batch().unwrap().unwrap()).unwrap();
         let keys = arrow_cast::cast(all.column(0), &DataType::Utf8).unwrap();
         let expected = StringArray::from(["a", "b", "b", "c"][..rows].to_vec());
         assert_eq!(keys.as_ref(), &expected as &dyn arrow_array::Array);

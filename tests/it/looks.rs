@@ -56,7 +56,8 @@ const OPERATIONS: &[(&str, Run)] = &[
         let mut coalescer = Coalescer::new(on.batch.schema().clone(), 4 * ROWS, &by.stream)?;
         coalescer.push_batch(&on.batch)?;
         coalescer.push_batch(&on.batch)?;
-        coalescer.finish_buffered_batch()
+        coalescer.finish_buffered_batch()?;
+        coalescer.next_completed_batch().map(drop)
     }),
     ("`fill_null`", |on, by| {
         fill_null(&on.array, &Scalar::from_arrow(&on.scalar)?, &by.stream).wait().map(drop)

@@ -127,7 +127,8 @@ fn whole_batches_are_cut_when_they_are_asked_for() {
             coalescer.push_batch(&batch).unwrap();
             assert_eq!(coalescer.buffered_rows(), (300 + MANY) % 1000);
             for _ in 0..3 {
-                assert_eq!(coalescer.next_completed_batch().unwrap().len(), 1000, "{target:?}");
+                let next = coalescer.next_completed_batch().unwrap();
+                assert_eq!(next.unwrap().len(), 1000, "{target:?}");
             }
         }
     }

@@ -9,12 +9,14 @@ use std::thread::{self, Thread};
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int64Type, UInt8Type};
-use arrow_array::{ArrayRef, DictionaryArray, Int64Array, RecordBatch, StringArray, UInt8Array};
+use arrow_array::{
+    ArrayRef, BooleanArray, DictionaryArray, Int64Array, RecordBatch, StringArray, UInt8Array, UInt32Array,
+};
 use arrow_cast::cast;
 use arrow_schema::DataType;
 use bowstring::compute::{
-    Query, Selection, SortColumn, SortOptions, Ties, aggregate, concat, evaluate, filter_where,
-    lexsort_to_indices, partition, rank,
+    Coalescer, Query, Selection, SortColumn, SortOptions, TakeOptions, Ties, aggregate, concat, evaluate,
+    filter_where, lexsort_to_indices, partition, rank,
 };
 use bowstring::exchange::{batch_from_arrow, to_arrow};
 use bowstring::expr::{Aggregation, Options, col, count, lit, sum};
@@ -41,17 +43,22 @@ fn polled<T>(
     context: &dyn std::fmt::Display,
 ) -> (Result<T, Error>, usize) {
     let before = target.blocking_calls();
-    let (mut pending, waker) = (begin(), Waker::from(Arc::new(Unparks(thread::current()))));
-    let mut wakes = 0;
-    let result = loop {
-        match Pin::new(&mut pending).poll(&mut Context::from_waker(&waker)) {
-            Poll::Ready(result) => break result,
+    let mut pending = begin();
+    let answer = woken(|context| Pin::new(&mut pending).poll(context));
+    assert_eq!(target.blocking_calls() - before, 0, "{context} on {target:?}");
+    answer
+}
+
+/// Polls whenever it wakes this thread, and returns how often it had to be woken.
+fn woken<T>(mut poll: impl FnMut(&mut Context<'_>) -> Poll<T>) -> (T, usize) {
+    let waker = Waker::from(Arc::new(Unparks(thread::current())));
+    for wakes in 0.. {
+        match poll(&mut Context::from_waker(&waker)) {
+            Poll::Ready(result) => return (result, wakes),
             Poll::Pending => thread::park(),
         }
-        wakes += 1;
-    };
-    assert_eq!(target.blocking_calls() - before, 0, "{context} on {target:?}");
-    (result, wakes)
+    }
+    unreachable!("it is woken too often to count")
 }
 
 #[test]
@@ -163,10 +170,48 @@ fn sorts(target: &Target) {
     target.assert_same(&groups.unwrap(), &to_arrow(&expected).unwrap(), &"partition");
 }
 
+/// Pushes filtered, taken and whole batches, then polls the batches that they make.
+fn coalesced(target: &Target) {
+    let words = StringArray::from_iter((0..ROWS).map(|i| (i % 5 > 0).then(|| format!("the word {i}"))));
+    let here = batch_from_arrow(&RecordBatch::try_from_iter([("w", Arc::new(words) as _)]).unwrap()).unwrap();
+    let there = target.stream.upload(&here).unwrap();
+    let kept: ArrayRef = Arc::new(BooleanArray::from_iter((0..ROWS).map(|i| Some(i % 3 == 0))));
+    let indices: ArrayRef = Arc::new(UInt32Array::from_iter_values((0..99).map(|i| i * 7 % ROWS as u32)));
+    let pushed = |on: &DeviceBatch, [kept, indices]: [DeviceArray; 2], stream: &Stream| {
+        let mut coalescer = Coalescer::new(on.schema().clone(), 64, stream).unwrap();
+        coalescer.push_batch_with_filter(on, &kept).unwrap();
+        coalescer.push_batch_with_take(on, &indices, &TakeOptions::default()).unwrap();
+        coalescer.finish_buffered_batch().unwrap();
+        coalescer.push_batch(on).unwrap();
+        coalescer.finish_buffered_batch().unwrap();
+        coalescer
+    };
+    let imported = [&kept, &indices].map(|array| DeviceArray::try_from(array).unwrap());
+    let mut expected = pushed(&here, imported, &Stream::cpu());
+    let (imported, before) = ([&kept, &indices].map(|array| target.import(array)), target.blocking_calls());
+    let mut ours = pushed(&there, imported, &target.stream);
+    let (mut wakes, mut made) = (0, vec![]);
+    loop {
+        let (next, more) = woken(|context| ours.poll_next_completed_batch(context));
+        wakes += more;
+        let Some(next) = next.unwrap() else { break };
+        made.push(next);
+    }
+    assert_eq!(target.blocking_calls() - before, 0, "{target:?}");
+    assert!(wakes > 1, "a filter looks at the device, and so does a batch of text");
+    let sizes: Vec<usize> = made.iter().map(DeviceBatch::len).collect();
+    assert_eq!(sizes, [64, 64, 21, 64, 64, 22], "{target:?}");
+    for ours in &made {
+        same(target, ours, &expected.next_completed_batch().unwrap().unwrap());
+    }
+    assert!(expected.next_completed_batch().unwrap().is_none());
+}
+
 /// Polls the operations that the table lacks.
 pub fn other_operations(target: &Target) {
     expressions(target);
     sorts(target);
+    coalesced(target);
     for (seed, data_type) in (1..).zip(types()) {
         let context = format!("{data_type}");
         let mut random = Random::new(seed);

@@ -112,7 +112,8 @@ pub fn all(rows: usize) -> Vec<Work> {
                 let mut coalescer = Coalescer::new(batch.schema().clone(), batch.len().max(1) * 2, &on)?;
                 coalescer.push_batch_with_filter(&batch, &mask)?;
                 coalescer.push_batch_with_take(&batch, &indices, &TakeOptions::default())?;
-                coalescer.finish_buffered_batch()
+                coalescer.finish_buffered_batch()?;
+                coalescer.next_completed_batch().map(drop)
             }),
         );
         if let Some(scalar) = filling(array) {
