@@ -39,9 +39,9 @@ kernel! {
         pieces: In<u32>,
         /// The most pieces that there may be.
         bound: u64,
-        /// The bits that flip in every value, and so make numbers that order as values do.
+        /// The bits that flip in every value, and so make numbers that order as values do; see [`BITS`].
         always: u64,
-        /// The bits that flip besides if the highest bit is set.
+        /// The bits that flip besides if the highest bit is set; see [`BITS`].
         negative: u64,
         /// The bits that flip if the greatest value is wanted, or else zero.
         descending: u64,
@@ -53,7 +53,7 @@ kernel! {
     // A lane takes a piece, which is up to 1,024 rows: as many waves as there are.
     waves |args, width| args.bound.div_ceil(u64::from(width));
     /// By a number for the fold, and the bytes of a value: sums ([`SUM`] signed, [`SUM_UNSIGNED`],
-    /// [`SUM_FLOATS`], [`SUM_WRAPPING`]), [`LEAST`] and [`COUNT`].
+    /// [`SUM_FLOATS`], [`SUM_WRAPPING`]), [`LEAST`], [`COUNT`], [`ROW`] and [`BITS`].
     FOLD {
         group_sum_i64 [SUM, 8] = fold::<I64>,
         group_sum_b16 [SUM, 16] = fold::<Wide>,
@@ -69,6 +69,11 @@ kernel! {
         group_least_b8 [LEAST, 8] = fold::<Least<u64>>,
         group_least_b16 [LEAST, 16] = fold::<LeastWide>,
         group_count [COUNT, 0] = fold::<Count>,
+        group_row [ROW, 0] = fold::<Row>,
+        group_bits_b1 [BITS, 1] = fold::<Bitwise<u8>>,
+        group_bits_b2 [BITS, 2] = fold::<Bitwise<u16>>,
+        group_bits_b4 [BITS, 4] = fold::<Bitwise<u32>>,
+        group_bits_b8 [BITS, 8] = fold::<Bitwise<u64>>,
     }
 }
 
@@ -84,6 +89,11 @@ pub const SUM_WRAPPING: u32 = 3;
 pub const LEAST: u32 = 4;
 /// Numbers of valid values.
 pub const COUNT: u32 = 5;
+/// The number of the first row whose value is valid, or of the last one.
+pub const ROW: u32 = 6;
+/// Operations on the bits of integers: of bits that both values have, those of `always` stay, and of bits
+/// that one of them has, those of `negative`.
+pub const BITS: u32 = 7;
 
 /// A fold of values.
 trait Folder {
@@ -96,6 +106,11 @@ trait Folder {
     /// The result without values.
     fn empty(args: &Fold) -> Self::To;
     fn add(args: &Fold, state: Self::To, value: Self::From) -> Self::To;
+    /// Like `add`, for folds that read no values.
+    #[inline(always)]
+    fn add_row(args: &Fold, state: Self::To, _row: u64) -> Self::To {
+        Self::add(args, state, <Self::From as Value>::ZERO)
+    }
 }
 
 macro_rules! sums {
@@ -225,6 +240,51 @@ impl Folder for Count {
     }
 }
 
+/// The first row, or the last one.
+struct Row;
+
+impl Folder for Row {
+    type From = u8;
+    type To = u32;
+    const READS: bool = false;
+
+    #[inline(always)]
+    fn empty(args: &Fold) -> u32 {
+        !(args.descending as u32)
+    }
+
+    #[inline(always)]
+    fn add(_: &Fold, state: u32, _: u8) -> u32 {
+        state
+    }
+
+    #[inline(always)]
+    fn add_row(args: &Fold, state: u32, row: u64) -> u32 {
+        let descending = args.descending as u32;
+        if row as u32 ^ descending < state ^ descending { row as u32 } else { state }
+    }
+}
+
+/// An operation on bits.
+struct Bitwise<T>(T);
+
+impl<T: Word> Folder for Bitwise<T> {
+    type From = T;
+    type To = T;
+
+    /// All bits, if only those stay that both values have.
+    #[inline(always)]
+    fn empty(args: &Fold) -> T {
+        T::narrow(args.always & !args.negative)
+    }
+
+    #[inline(always)]
+    fn add(args: &Fold, state: T, value: T) -> T {
+        let (state, value) = (state.wide(), value.wide());
+        T::narrow((state & value & args.always) | ((state ^ value) & args.negative))
+    }
+}
+
 /// Returns the group of a piece, which MUST have one.
 #[inline(always)]
 fn group_of(pieces: In<u32>, groups: u64, piece: u64) -> u64 {
@@ -284,7 +344,7 @@ fn fold<F: Folder>(args: &Fold, wave: &mut Wave) {
             } else {
                 for k in 0..LOADS as usize {
                     if counts[k] {
-                        state = F::add(args, state, <F::From as Value>::ZERO);
+                        state = F::add_row(args, state, rows[k]);
                         any = true;
                     }
                 }

@@ -8,14 +8,15 @@
 pub mod divide;
 pub mod fold;
 pub mod keys;
+pub mod root;
 pub mod segments;
 pub mod table;
 
 host_only! {
     /// The tables of entries of these modules.
     pub(crate) static TABLES: &[&dyn crate::target::Table] = &[
-        &divide::DIVIDE, &fold::FOLD, &keys::CHECK, &keys::WORDS, &segments::LENGTHS, &segments::PIECES,
-        &segments::SPANS,
+        &divide::DIVIDE, &fold::FOLD, &keys::CHECK, &keys::WORDS, &root::ROOT,
+        &segments::LENGTHS, &segments::PIECES, &segments::SPANS,
         &table::IDS, &table::INSERT, &table::NUMBER, &table::OWN,
     ];
 }

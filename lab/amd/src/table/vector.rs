@@ -353,6 +353,7 @@ fn halves() -> Vec<Row> {
         row(Vop3, [505, 854, 590, 590], "v_max3_u16", plain(|[a, b, c]: Halves<3>| a.max(b).max(c))),
         row(Vop3, [N, N, 866, N], "v_and_b16", plain(|[a, b]: Halves<2>| a & b)),
         row(Vop3, [N, N, 867, N], "v_or_b16", plain(|[a, b]: Halves<2>| a | b)),
+        row(Vop3, [N, N, 868, N], "v_xor_b16", plain(|[a, b]: Halves<2>| a ^ b)),
         row(
             Vop3,
             [N, N, 605, N],
