@@ -14,8 +14,8 @@ use arrow_schema::{DataType, SchemaRef, SortOptions};
 use bowstring_kernels::map::functions::FunctionCall;
 
 use crate::array::{Bitmap, DeviceArray, DeviceBatch, Side};
-use crate::expr::Fold;
 use crate::expr::plan::{Plan, TextTest};
+use crate::expr::{Fold, Reduction};
 use crate::{Pending, Result, Stream};
 
 /// A result that is computed when it is awaited.
@@ -204,6 +204,9 @@ pub(crate) trait Engine: Sync {
         stream: &Stream,
     ) -> Result<DeviceArray>;
 
+    /// The square roots of numbers, a Float64 array.
+    fn roots(&self, of: &DeviceArray, stream: &Stream) -> Result<DeviceArray>;
+
     /// Makes a table of rows, of at least one key each, that others find by their keys. Rows with a null
     /// match nothing unless nulls are equal.
     fn table(
@@ -319,6 +322,8 @@ pub struct Groups {
 /// | sum | Float32, Float64 | the same type |
 /// | min, max | values of up to 16 bytes that are numbers | the same type |
 /// | count | any | Int64, never null |
+/// | operations on bits | integers | the same type |
+/// | first, last | any | the number of a row whose value is not null, as UInt32 |
 ///
 /// A group without values has null, except for a count. The sum of floats starts from 0.0 and adds pieces of
 /// [`PIECE`](crate::rules::PIECE) rows of the group: the values of a piece in the order of their rows, then
@@ -326,8 +331,8 @@ pub struct Groups {
 /// is the canonical one.
 #[derive(Clone, Debug)]
 pub(crate) struct GroupFold {
-    pub fold: Fold,
-    /// As many values as there are rows. Without any, a count counts rows.
+    pub fold: Reduction,
+    /// As many values as there are rows. Without any, all rows count.
     pub values: Option<DeviceArray>,
     /// Whether a sum of integers wraps around.
     pub wraps: bool,

@@ -16,9 +16,9 @@ use super::settled::settled;
 use super::{Selection, engine, reach_all};
 use crate::array::{Batches, Place};
 use crate::expr::bind::bind;
-use crate::expr::plan::{Op, Plan};
-use crate::expr::{Aggregation, Expr, Fold, Options};
-use crate::rules::{Folded, prepared};
+use crate::expr::plan::{Id, Op, Plan};
+use crate::expr::{Aggregation, Expr, Fold, Folding, Options};
+use crate::rules::{Folded, has_extremes, prepared};
 use crate::{DeviceBatch, Error, Pending, Result, Stream};
 
 /// A description of results: the rows of batches to keep, and columns or aggregates of those.
@@ -129,26 +129,49 @@ impl Query {
             Wanted::Rows if !self.keys.is_empty() => {
                 (filter_plan()?, Results::Groups(Grouped::bind(&self.keys, &[], schema, options)?))
             }
-            Wanted::Aggregates(aggregations) if !self.keys.is_empty() => {
-                (filter_plan()?, Results::Groups(Grouped::bind(&self.keys, aggregations, schema, options)?))
-            }
             Wanted::Rows => (filter_plan()?, Results::Rows),
             Wanted::Columns(exprs) => {
                 (filter_plan()?, Results::Columns(Evaluated::bind(exprs, schema, options)?))
             }
-            Wanted::Aggregates(aggregations) => {
-                let of: Vec<Expr> = aggregations.iter().map(|one| one.of.clone()).collect();
-                let mut plan = bind(filter, &of, schema, options)?;
-                for (i, one) in aggregations.iter().enumerate() {
-                    let of = plan.outputs[i];
-                    plan.outputs[i] = prepared(one, &mut plan, of)?;
+            Wanted::Aggregates(aggregations) => match self.folded(aggregations, schema, options)? {
+                Some((plan, folded)) => (None, Results::Aggregates(Arc::new(plan), folded)),
+                None => {
+                    let grouped = Grouped::bind(&self.keys, aggregations, schema, options)?;
+                    (filter_plan()?, Results::Groups(grouped))
                 }
-                let types = plan.outputs.iter().map(|output| plan.nodes[*output].data_type.clone()).collect();
-                let folded = Folded { aggregations: aggregations.clone(), types, options: *options };
-                (None, Results::Aggregates(Arc::new(plan), folded))
-            }
+            },
         };
         Ok(BoundQuery { schema: Arc::new(schema.clone()), filter: filter.map(Arc::new), results })
+    }
+
+    /// The plan and the folds of aggregates that one program computes for all rows; `None` if there are keys,
+    /// or aggregates that only groups have.
+    fn folded(
+        &self,
+        aggregations: &[Aggregation],
+        schema: &Schema,
+        options: &Options,
+    ) -> Result<Option<(Plan, Folded)>> {
+        let Some(foldings) = aggregations.iter().map(Aggregation::folding).collect::<Option<Vec<Folding>>>()
+        else {
+            return Ok(None);
+        };
+        let of: Vec<Expr> = aggregations.iter().map(|one| one.of.clone()).collect();
+        let plan = bind(None, &of, schema, options)?;
+        // Programs find no least value of Booleans, text and other types that are no numbers.
+        let in_programs =
+            |(one, of): (&Folding, &Id)| one.fold == Fold::Sum || has_extremes(&plan.nodes[*of].data_type);
+        if !self.keys.is_empty() || !foldings.iter().zip(&plan.outputs).all(in_programs) {
+            return Ok(None);
+        }
+        let of: Vec<Expr> = foldings.iter().map(|one| one.of.clone()).collect();
+        let mut plan = bind(self.filter.as_ref(), &of, schema, options)?;
+        for (i, one) in foldings.iter().enumerate() {
+            let of = plan.outputs[i];
+            plan.outputs[i] = prepared(one, &mut plan, of)?;
+        }
+        let types = plan.outputs.iter().map(|output| plan.nodes[*output].data_type.clone()).collect();
+        Ok(Some((plan, Folded { aggregations: foldings, types, options: *options })))
     }
 
     /// Binds the query to a batch's schema and runs it.

@@ -301,6 +301,10 @@ impl Engine for Cpu {
         group::divide_sums(sums, counts, up, scale, safe, stream)
     }
 
+    fn roots(&self, of: &DeviceArray, stream: &Stream) -> Result<DeviceArray> {
+        group::roots(of, stream)
+    }
+
     fn table(
         &self,
         keys: &[DeviceArray],

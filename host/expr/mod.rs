@@ -39,8 +39,11 @@ use std::sync::Arc;
 
 use arrow_schema::DataType;
 
-pub use aggregate::{Aggregation, bool_and, bool_or, count, count_all, max, mean, min, sum};
-pub(crate) use aggregate::{Finish, Fold};
+pub use aggregate::{
+    Aggregation, bit_and, bit_or, bit_xor, bool_and, bool_or, count, count_all, count_distinct, first,
+    first_value, last, last_value, max, mean, median, min, quantile, stddev, sum, variance,
+};
+pub(crate) use aggregate::{Bits, Finish, Fold, Folding, Function, Reduction};
 use extent::Extent;
 pub use literal::Literal;
 pub(crate) use literal::extended;

@@ -263,6 +263,10 @@ impl Engine for Gpu {
         group::divide_sums(sums, counts, up, scale, safe, stream)
     }
 
+    fn roots(&self, of: &DeviceArray, stream: &Stream) -> Result<DeviceArray> {
+        group::roots(of, stream)
+    }
+
     fn table(
         &self,
         keys: &[DeviceArray],

@@ -11,18 +11,23 @@ use bowstring_kernels::program::word::{key, plain_nan_f32, plain_nan_f64};
 
 use crate::array::{Bitmap, Parts};
 use crate::expr::plan::{Bound, Id, Op, Plan, number_of};
-use crate::expr::{Aggregation, Finish, Fold, Options, Overflow, extended};
+use crate::expr::{Finish, Fold, Folding, Options, Overflow, extended};
 use crate::{Device, DeviceArray, DeviceBatch, Error, Result};
+
+/// Whether folds find the least and the greatest of values of a type.
+pub(crate) fn has_extremes(of: &DataType) -> bool {
+    number_of(of).is_some_and(|number| number != Number::Bit)
+}
 
 /// Adds the steps that an aggregate of a node needs before its fold to the plan. Returns the node to
 /// aggregate.
-pub(crate) fn prepared(one: &Aggregation, plan: &mut Plan, id: Id) -> Result<Id> {
+pub(crate) fn prepared(one: &Folding, plan: &mut Plan, id: Id) -> Result<Id> {
     let data_type = plan.nodes[id].data_type.clone();
     let Some(number) = number_of(&data_type) else {
         return Err(Error::invalid("expression", format!("{one}: not of {data_type}")));
     };
     let summed = one.fold == Fold::Sum;
-    if number == Number::Bit || summed && result_type(one, &data_type).is_none() {
+    if number == Number::Bit || result_type(one, &data_type).is_none() {
         return Err(Error::invalid("expression", format!("{one}: no such aggregate of {data_type}")));
     }
     let to = match (one.finish, number) {
@@ -36,7 +41,7 @@ pub(crate) fn prepared(one: &Aggregation, plan: &mut Plan, id: Id) -> Result<Id>
 }
 
 /// The type of an aggregate's result; `None` if the aggregate does not support the input type.
-pub(crate) fn result_type(one: &Aggregation, of: &DataType) -> Option<DataType> {
+pub(crate) fn result_type(one: &Folding, of: &DataType) -> Option<DataType> {
     Some(match (one.fold, one.finish) {
         (Fold::Count, _) => DataType::Int64,
         (_, Finish::Truth) => DataType::Boolean,
@@ -66,7 +71,7 @@ fn mean_scale(scale: i8) -> i8 {
 /// The information that turns partial aggregates into a row.
 #[derive(Clone, Debug)]
 pub(crate) struct Folded {
-    pub aggregations: Vec<Aggregation>,
+    pub aggregations: Vec<Folding>,
     /// The types of the aggregated values.
     pub types: Vec<DataType>,
     pub options: Options,
@@ -75,7 +80,7 @@ pub(crate) struct Folded {
 impl Folded {
     /// The schema of the result row.
     pub fn schema(&self) -> Schema {
-        let field = |(one, of): (&Aggregation, &DataType)| {
+        let field = |(one, of): (&Folding, &DataType)| {
             let to = result_type(one, of).unwrap_or_else(|| of.clone());
             Field::new(&one.name, to, one.fold != Fold::Count)
         };
@@ -102,7 +107,7 @@ impl Folded {
 
     fn value<'a>(
         &self,
-        one: &Aggregation,
+        one: &Folding,
         of: &DataType,
         to: &DataType,
         parts: impl Iterator<Item = &'a [u64]> + Clone,
@@ -149,7 +154,7 @@ impl Folded {
     /// Merges partial sums of integers. The result is exact.
     fn sum<'a>(
         &self,
-        one: &Aggregation,
+        one: &Folding,
         of: &DataType,
         to: &DataType,
         rows: u64,

@@ -3,8 +3,8 @@
 use arrow_buffer::i256;
 use arrow_schema::DataType;
 
-use crate::expr::Fold;
 use crate::expr::plan::number_of;
+use crate::expr::{Fold, Reduction};
 use crate::{Error, Result};
 
 /// The number of a group's rows that are added one after the other; the sums of such pieces are added in the
@@ -12,7 +12,12 @@ use crate::{Error, Result};
 pub(crate) const PIECE: usize = bowstring_kernels::group::segments::PIECE as usize;
 
 /// Returns the type of a fold's result; `None` if engines do not fold such values.
-pub(crate) fn folded_type(fold: Fold, of: &DataType, wraps: bool) -> Option<DataType> {
+pub(crate) fn folded_type(fold: Reduction, of: &DataType, wraps: bool) -> Option<DataType> {
+    let fold = match fold {
+        Reduction::Fold(fold) => fold,
+        Reduction::Bits(_) => return of.is_integer().then(|| of.clone()),
+        Reduction::First | Reduction::Last => return Some(DataType::UInt32),
+    };
     Some(match (fold, of) {
         (Fold::Count, _) => DataType::Int64,
         (Fold::Min | Fold::Max, of) => {

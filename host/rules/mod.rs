@@ -24,7 +24,7 @@ mod values;
 mod zones;
 
 pub(crate) use fill::{fill_null, fill_nulls};
-pub(crate) use folds::{Folded, prepared, result_type};
+pub(crate) use folds::{Folded, has_extremes, prepared, result_type};
 pub(crate) use groups::{PIECE, folded_type, mean_of_decimals, too_large_a_mean};
 pub(crate) use misfits::{Misfits, misfits};
 pub(crate) use order::{Order, Word, check_rows, too_many_rows, words};

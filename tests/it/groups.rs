@@ -18,7 +18,7 @@ use bowstring::{DeviceArray, DeviceBatch, Error};
 use crate::support::*;
 
 /// The keys of some rows, as numbers in the order of first appearance, and the rows of each.
-fn grouped(keys: &[ArrayRef]) -> Vec<Vec<usize>> {
+pub fn grouped(keys: &[ArrayRef]) -> Vec<Vec<usize>> {
     let fields = keys.iter().map(|key| arrow_row::SortField::new(key.data_type().clone())).collect();
     let bytes = arrow_row::RowConverter::new(fields).unwrap().convert_columns(keys).unwrap();
     let (mut numbers, mut groups) = (HashMap::new(), vec![]);
@@ -33,13 +33,13 @@ fn grouped(keys: &[ArrayRef]) -> Vec<Vec<usize>> {
 }
 
 /// The sum of floats as it is defined: pieces of 1,024 rows, one after the other, and then their sums.
-fn in_pieces<T: Copy>(values: &[Option<T>], zero: T, add: impl Fn(T, T) -> T + Copy) -> T {
+pub fn in_pieces<T: Copy>(values: &[Option<T>], zero: T, add: impl Fn(T, T) -> T + Copy) -> T {
     let piece = |piece: &[Option<T>]| piece.iter().flatten().fold(zero, |sum, x| add(sum, *x));
     let sums: Vec<Option<T>> = values.chunks(1024).map(|values| Some(piece(values))).collect();
     if sums.len() == 1 { sums[0].unwrap() } else { in_pieces(&sums, zero, add) }
 }
 
-fn batch_on(target: &Target, columns: &[(&str, ArrayRef)]) -> DeviceBatch {
+pub fn batch_on(target: &Target, columns: &[(&str, ArrayRef)]) -> DeviceBatch {
     let fields: Vec<Field> =
         columns.iter().map(|(name, column)| Field::new(*name, column.data_type().clone(), true)).collect();
     let there: Vec<DeviceArray> = columns.iter().map(|(_, column)| target.import(column)).collect();
@@ -47,7 +47,7 @@ fn batch_on(target: &Target, columns: &[(&str, ArrayRef)]) -> DeviceBatch {
 }
 
 /// Runs a query on every device, in one batch and in several, and compares its columns after the keys.
-fn assert_aggregates(
+pub fn assert_aggregates(
     columns: &[(&str, ArrayRef)],
     query: &Query,
     options: &Options,
@@ -87,7 +87,7 @@ fn batch_place(target: &Target) -> Place {
 }
 
 /// Folds the valid values of each group.
-fn each<T, R>(
+pub fn each<T, R>(
     groups: &[Vec<usize>],
     value: impl Fn(usize) -> Option<T>,
     fold: impl Fn(Vec<T>) -> R,
@@ -99,7 +99,7 @@ fn each<T, R>(
     groups.iter().map(fold_group).collect()
 }
 
-fn value<T: ArrowPrimitiveType>(array: &ArrayRef) -> impl Fn(usize) -> Option<T::Native> + '_ {
+pub fn value<T: ArrowPrimitiveType>(array: &ArrayRef) -> impl Fn(usize) -> Option<T::Native> + '_ {
     let array = array.as_primitive::<T>();
     move |row| array.is_valid(row).then(|| array.value(row))
 }

@@ -1,5 +1,6 @@
 //! The one test binary: a file per topic.
 
+mod accumulators;
 mod atomics;
 mod batches;
 mod bench_model;

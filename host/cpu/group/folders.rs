@@ -1,6 +1,7 @@
 //! The functions of folds: how a value changes a group's state, and how two states become one.
 
 use crate::cpu::memory::Plain;
+use crate::expr::Bits;
 use crate::rules::Word;
 
 /// A fold of values of `W` bytes.
@@ -175,5 +176,32 @@ impl Folder<16> for LeastWide {
     #[inline(always)]
     fn merge(&self, state: i128, other: i128) -> i128 {
         if self.descending { state.max(other) } else { state.min(other) }
+    }
+}
+
+/// An operation on the bits of integers.
+pub(super) struct Bitwise<const W: usize>(pub Bits);
+
+impl<const W: usize> Folder<W> for Bitwise<W>
+where
+    [u8; W]: Plain,
+{
+    type State = [u8; W];
+
+    fn empty(&self) -> [u8; W] {
+        [if self.0 == Bits::And { 255 } else { 0 }; W]
+    }
+
+    #[inline(always)]
+    fn add(&self, state: [u8; W], value: [u8; W]) -> [u8; W] {
+        std::array::from_fn(|i| match self.0 {
+            Bits::And => state[i] & value[i],
+            Bits::Or => state[i] | value[i],
+            Bits::Xor => state[i] ^ value[i],
+        })
+    }
+
+    fn merge(&self, state: [u8; W], other: [u8; W]) -> [u8; W] {
+        self.add(state, other)
     }
 }

@@ -8,8 +8,9 @@
 use arrow_schema::DataType;
 
 use super::floats;
-use super::folders::{Count, Folder, Least, LeastWide, Sum, SumWide, Wrapping};
+use super::folders::{Bitwise, Count, Folder, Least, LeastWide, Sum, SumWide, Wrapping};
 use super::rows::{Folded, Rows};
+use super::uint32;
 use crate::array::{Bitmap, DeviceArray, Parts};
 use crate::cpu::hashed::RANGE;
 use crate::cpu::rows::CHUNK;
@@ -17,7 +18,7 @@ use crate::cpu::threads::{among_threads, each_part, here};
 use crate::cpu::{admitted, memory, rows};
 use crate::device::{HostMemory, HostPool, interrupt};
 use crate::engine::{GroupFold, Groups};
-use crate::expr::Fold;
+use crate::expr::{Fold, Reduction};
 use crate::rules::{folded_type, words};
 use crate::{Error, Pending, Result, Stream};
 
@@ -50,26 +51,17 @@ fn folded(one: &GroupFold, groups: &Groups, pool: &HostPool) -> Result<DeviceArr
         valid: values.as_deref().and_then(rows::validity),
         pool,
     };
-    let of = words(from).unwrap_or_default();
-    let descending = one.fold == Fold::Max;
     among_threads(ids.len() > RANGE, |_| {
-        let (states, valid) = match (one.fold, from) {
-            (Fold::Count, _) => (rows.folded(&Count)?.0, None),
-            (Fold::Sum, DataType::Int64 | DataType::UInt64) if one.wraps => rows.folded(&Wrapping)?,
-            (Fold::Sum, DataType::Int64) => rows.folded(&Sum { signed: true })?,
-            (Fold::Sum, DataType::UInt64) => rows.folded(&Sum { signed: false })?,
-            (Fold::Sum, DataType::Decimal128(..)) => rows.folded(&SumWide::<16>)?,
-            (Fold::Sum, DataType::Decimal256(..)) => rows.folded(&SumWide::<32>)?,
-            (Fold::Sum, DataType::Float32) => floats::sums::<f32, 4>(&rows)?,
-            (Fold::Sum, DataType::Float64) => floats::sums::<f64, 8>(&rows)?,
-            (Fold::Min | Fold::Max, DataType::Decimal128(..)) => rows.folded(&LeastWide { descending })?,
-            (Fold::Min | Fold::Max, _) => match of.first().ok_or_else(unfit)? {
-                word if word.width == 1 => rows.least(&Least::<1>::new(word, descending))?,
-                word if word.width == 2 => rows.least(&Least::<2>::new(word, descending))?,
-                word if word.width == 4 => rows.least(&Least::<4>::new(word, descending))?,
-                word => rows.least(&Least::<8>::new(word, descending))?,
+        let (states, valid) = match one.fold {
+            Reduction::Fold(fold) => rows.fold_of(fold, one.wraps, from)?.ok_or_else(unfit)?,
+            Reduction::Bits(bits) => match from.primitive_width().ok_or_else(unfit)? {
+                1 => rows.folded(&Bitwise::<1>(bits))?,
+                2 => rows.folded(&Bitwise::<2>(bits))?,
+                4 => rows.folded(&Bitwise::<4>(bits))?,
+                _ => rows.folded(&Bitwise::<8>(bits))?,
             },
-            (Fold::Sum, _) => return Err(unfit()),
+            Reduction::First => numbered(&rows, false)?,
+            Reduction::Last => numbered(&rows, true)?,
         };
         let mut parts = Parts::new(to, rows.groups);
         parts.buffers = vec![states];
@@ -80,10 +72,49 @@ fn folded(one: &GroupFold, groups: &Groups, pool: &HostPool) -> Result<DeviceArr
     })
 }
 
+/// Finds the first or the last row that is valid, of each group.
+fn numbered(rows: &Rows<'_>, last: bool) -> Result<Folded> {
+    let len = rows.ids.len();
+    let mut numbers = rows.pool.alloc(len * 4)?;
+    for (row, number) in memory::values_mut::<u32>(&mut numbers)[..len].iter_mut().enumerate() {
+        *number = row as u32;
+    }
+    let numbers = uint32(numbers.freeze(len * 4), len)?;
+    let rows = Rows { values: Some(&numbers), ..*rows };
+    rows.least(&Least::<4>::new(&words(&DataType::UInt32).expect("a number")[0], last))
+}
+
 /// The states of groups, and a byte for each: whether it has a value. `None` if all have.
 type States = (HostMemory, Option<HostMemory>);
 
 impl Rows<'_> {
+    /// Folds values of a type; `None` if there is no such fold.
+    fn fold_of(&self, fold: Fold, wraps: bool, of: &DataType) -> Result<Option<Folded>> {
+        let descending = fold == Fold::Max;
+        Ok(Some(match (fold, of) {
+            (Fold::Count, _) => (self.folded(&Count)?.0, None),
+            (Fold::Sum, DataType::Int64 | DataType::UInt64) if wraps => self.folded(&Wrapping)?,
+            (Fold::Sum, DataType::Int64) => self.folded(&Sum { signed: true })?,
+            (Fold::Sum, DataType::UInt64) => self.folded(&Sum { signed: false })?,
+            (Fold::Sum, DataType::Decimal128(..)) => self.folded(&SumWide::<16>)?,
+            (Fold::Sum, DataType::Decimal256(..)) => self.folded(&SumWide::<32>)?,
+            (Fold::Sum, DataType::Float32) => floats::sums::<f32, 4>(self)?,
+            (Fold::Sum, DataType::Float64) => floats::sums::<f64, 8>(self)?,
+            (Fold::Sum, _) => return Ok(None),
+            (Fold::Min | Fold::Max, DataType::Decimal128(..)) => self.folded(&LeastWide { descending })?,
+            (Fold::Min | Fold::Max, _) => {
+                let words = words(of).unwrap_or_default();
+                let Some(word) = words.first() else { return Ok(None) };
+                match word.width {
+                    1 => self.least(&Least::<1>::new(word, descending))?,
+                    2 => self.least(&Least::<2>::new(word, descending))?,
+                    4 => self.least(&Least::<4>::new(word, descending))?,
+                    _ => self.least(&Least::<8>::new(word, descending))?,
+                }
+            }
+        }))
+    }
+
     /// Folds values whose states are the results.
     fn folded<F: Folder<W>, const W: usize>(&self, folder: &F) -> Result<Folded> {
         let (states, seen) = self.states(folder)?;

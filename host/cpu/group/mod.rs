@@ -4,6 +4,7 @@ mod divide;
 mod floats;
 mod folders;
 mod folds;
+mod root;
 mod rows;
 
 use arrow_schema::DataType;
@@ -20,6 +21,7 @@ use crate::{Pending, Result, Stream};
 
 pub(super) use divide::divide_sums;
 pub(super) use folds::fold_groups;
+pub(super) use root::roots;
 
 /// Numbers the groups of equal rows.
 pub(super) fn group(columns: &[DeviceArray], stream: &Stream) -> Result<Pending<Groups>> {

@@ -2,7 +2,7 @@
 
 use arrow_schema::DataType;
 use bowstring_kernels::group::fold::{
-    COUNT, FOLD, Fold as Args, LEAST, SUM, SUM_FLOATS, SUM_UNSIGNED, SUM_WRAPPING,
+    BITS, COUNT, FOLD, Fold as Args, LEAST, ROW, SUM, SUM_FLOATS, SUM_UNSIGNED, SUM_WRAPPING,
 };
 use bowstring_kernels::group::segments::{LENGTHS, Lengths};
 use bowstring_kernels::memory::In;
@@ -11,7 +11,7 @@ use bowstring_kernels::target::find;
 use super::segments::{Level, placed, segments};
 use crate::array::{Bitmap, DeviceArray};
 use crate::engine::{GroupFold, Groups};
-use crate::expr::Fold;
+use crate::expr::{Bits, Fold, Reduction};
 use crate::gpu::bitmap::aligned;
 use crate::gpu::rows::rows_of;
 use crate::pass::{BitPointer, Pass, Pending, Region, bits, input, validity};
@@ -54,7 +54,26 @@ struct Kind {
 /// Chooses the kernels of a fold.
 fn kind(one: &GroupFold, of: &DataType) -> Option<Kind> {
     let same = |key: [u32; 2], width| Kind { keys: [key; 2], width, flips: [0; 2], descending: 0 };
-    Some(match (one.fold, of) {
+    let fold = match one.fold {
+        Reduction::Fold(fold) => fold,
+        Reduction::Bits(bits) => {
+            let width = of.primitive_width()?;
+            // Bits of which both values have one, and of which one has.
+            let flips = match bits {
+                Bits::And => [u64::MAX, 0],
+                Bits::Or => [u64::MAX; 2],
+                Bits::Xor => [0, u64::MAX],
+            };
+            return Some(Kind { flips, ..same([BITS, width as u32], width) });
+        }
+        Reduction::First | Reduction::Last => {
+            let flips = words(&DataType::UInt32)?.first()?.order.flips(4);
+            let descending = if one.fold == Reduction::Last { u32::MAX.into() } else { 0 };
+            let keys = [[ROW, 0], [LEAST, 4]];
+            return Some(Kind { keys, flips, descending, ..same([ROW, 0], 4) });
+        }
+    };
+    Some(match (fold, of) {
         // Counts of counts are their sums.
         (Fold::Count, _) => Kind { keys: [[COUNT, 0], [SUM_WRAPPING, 8]], ..same([COUNT, 0], 8) },
         (Fold::Sum, DataType::Int64 | DataType::UInt64) if one.wraps => same([SUM_WRAPPING, 8], 8),
@@ -71,7 +90,7 @@ fn kind(one: &GroupFold, of: &DataType) -> Option<Kind> {
             let width = of.primitive_width()?;
             let all = if width < 8 { u64::MAX >> (64 - 8 * width) } else { u64::MAX };
             let flips = if width > 8 { [0; 2] } else { words(of)?.first()?.order.flips(width) };
-            let descending = if one.fold == Fold::Max { all } else { 0 };
+            let descending = if fold == Fold::Max { all } else { 0 };
             Kind { flips, descending, ..same([LEAST, width as u32], width) }
         }
     })
@@ -86,7 +105,8 @@ fn folded(pass: &mut Pass, one: &GroupFold, order: &Region, levels: &[Level]) ->
     let groups = levels[0].segments.groups;
     let mut parts = pass.parts(to, groups);
     let nulls = one.values.as_ref().filter(|values| values.possible_nulls().is_some());
-    if one.fold == Fold::Count && nulls.is_none() {
+    let counts = one.fold == Reduction::Fold(Fold::Count);
+    if counts && nulls.is_none() {
         let counts = pass.rows(groups, 8)?;
         let spans = levels[0].segments.spans.input();
         pass.launch(&LENGTHS[0], &Lengths { spans, groups: groups as u64, counts: counts.out() })?;
@@ -94,7 +114,7 @@ fn folded(pass: &mut Pass, one: &GroupFold, order: &Region, levels: &[Level]) ->
         return DeviceArray::try_new(parts);
     }
     let mut values = match &one.values {
-        Some(values) if one.fold != Fold::Count => {
+        Some(values) if kind.keys[0][1] > 0 => {
             let width = values.data_type().primitive_width().ok_or_else(unfit)?;
             let rows = rows_of(values, &values.buffers()[0], width);
             aligned(pass, &rows, width.min(16))?
@@ -133,7 +153,7 @@ fn folded(pass: &mut Pass, one: &GroupFold, order: &Region, levels: &[Level]) ->
     let (out, marks) = made.ok_or_else(unfit)?;
     parts.buffers = vec![out.buffer()];
     // A group of values without nulls has one, so its result is not null.
-    if one.fold != Fold::Count && nulls.is_some() {
+    if !counts && nulls.is_some() {
         (parts.validity, parts.null_count) = (Some(marks), None);
     }
     DeviceArray::try_new(parts)

@@ -10,8 +10,10 @@
 mod divide;
 mod folds;
 pub(crate) mod ids;
+mod root;
 pub(crate) mod segments;
 
 pub(super) use divide::divide_sums;
 pub(super) use folds::fold_groups;
 pub(super) use ids::group;
+pub(super) use root::roots;

@@ -1,0 +1,96 @@
+//! Rows that an aggregate keeps until the end, because no state of a fixed size would do.
+
+use arrow_schema::DataType;
+
+use super::arrays::{computed, unnamed};
+use crate::compute::{SortColumn, SortOptions, TakeOptions, engine, group, lexsort_to_indices, take};
+use crate::engine::{GroupFold, Groups};
+use crate::expr::{Fold, Literal, Reduction, if_else, nth};
+use crate::{DeviceArray, DeviceBatch, Result, Stream};
+
+/// A column that is kept beside the keys.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Kept {
+    pub of: usize,
+    /// The column that says which rows count; `None` if all do.
+    pub counts: Option<usize>,
+    /// Whether one of equal rows is enough.
+    pub distinct: bool,
+}
+
+impl Kept {
+    /// The rows of a batch: their keys, and then the kept columns.
+    pub async fn of(
+        &self,
+        keys: &DeviceBatch,
+        columns: &[DeviceArray],
+        stream: &Stream,
+    ) -> Result<DeviceBatch> {
+        let kept = [Some(self.of), self.counts].into_iter().flatten().map(|column| &columns[column]);
+        let rows = unnamed(keys.columns().iter().chain(kept).cloned().collect())?;
+        self.again(rows, stream).await
+    }
+
+    /// Keeps rows of several batches.
+    pub async fn again(&self, rows: DeviceBatch, stream: &Stream) -> Result<DeviceBatch> {
+        if !self.distinct {
+            return Ok(rows);
+        }
+        let groups = group(rows.columns(), stream).await?;
+        take(&rows, groups.firsts(), &TakeOptions::default(), stream).await
+    }
+}
+
+/// Returns the number of rows that count, of each group of equal keys, which are all columns but two. The
+/// groups are in the order of their first rows, as those of the rows that were not kept.
+pub(super) async fn counted(rows: &DeviceBatch, stream: &Stream) -> Result<DeviceArray> {
+    let (keys, [_, counts]) = split::<2>(rows);
+    let groups = group(keys, stream).await?;
+    let one = if_else(nth(0), Literal::of(DataType::Int8, 1), Literal::null(DataType::Int8));
+    let values = Some(computed(one, vec![counts], stream).await?);
+    let count = GroupFold { fold: Reduction::Fold(Fold::Count), values, wraps: false };
+    Ok(engine(stream).fold_groups(&[count], &groups, stream)?.await?.remove(0))
+}
+
+/// Returns the number below which a part of the numbers of each group lies. They are the last column, as
+/// Float64. The groups are as those of [`counted`].
+pub(super) async fn quantiles(rows: &DeviceBatch, part: f64, stream: &Stream) -> Result<DeviceArray> {
+    let (keys, [numbers]) = split::<1>(rows);
+    let groups = group(keys, stream).await?;
+    // The numbers of each group follow each other in their order, and nulls follow them.
+    let options = SortOptions { descending: false, nulls_first: false };
+    let sorted_by = [groups.ids(), &numbers].map(|values| SortColumn::new(values, options));
+    let order = lexsort_to_indices(&sorted_by, None, stream).await?;
+    let plain = TakeOptions::default();
+    let ids = take(groups.ids(), &order, &plain, stream).await?;
+    let sorted = take(&numbers, &order, &plain, stream).await?;
+    let groups = Groups { ids, firsts: groups.firsts().clone() };
+    let fold = |fold, values| GroupFold { fold, values, wraps: false };
+    let folds = [fold(Reduction::First, None), fold(Reduction::Fold(Fold::Count), Some(sorted.clone()))];
+    let mut folded = engine(stream).fold_groups(&folds, &groups, stream)?.await?;
+    let (counts, firsts) = (folded.remove(1), folded.remove(0));
+    // The place among the numbers, which is between two of them.
+    let place = (nth(1) - 1).cast(DataType::Float64) * part;
+    let below = place.clone().cast(DataType::Int64);
+    let first = nth(0).cast(DataType::Int64);
+    let some = |place| if_else(nth(1).gt(0), place, Literal::null(DataType::Null));
+    let above = if_else((below.clone() + 1).lt(nth(1)), below.clone() + 1, below.clone());
+    let mut ends = vec![];
+    for place in [first.clone() + below.clone(), first + above] {
+        let place =
+            computed(some(place).cast(DataType::UInt32), vec![firsts.clone(), counts.clone()], stream);
+        ends.push(take(&sorted, &place.await?, &plain, stream).await?);
+    }
+    let between = place - below.cast(DataType::Float64);
+    let (low, high) = (nth(2), nth(3));
+    // Equal numbers may be infinite, and have no distance then.
+    let value = if_else(low.clone().eq(high.clone()), low.clone(), low.clone() + (high - low) * between);
+    ends.splice(0..0, [firsts, counts]);
+    computed(value, ends, stream).await
+}
+
+/// The first columns of a batch, and its last ones.
+fn split<const LAST: usize>(rows: &DeviceBatch) -> (&[DeviceArray], [DeviceArray; LAST]) {
+    let (keys, last) = rows.columns().split_at(rows.columns().len() - LAST);
+    (keys, std::array::from_fn(|i| last[i].clone()))
+}
