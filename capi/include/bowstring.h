@@ -317,9 +317,9 @@ enum BowstringFunction
   // The sum of the values that are not null; null if all are. The functions below skip nulls in the same
   // way.
   BOWSTRING_FUNCTION_SUM = 2,
-  // The minimum of the values.
+  // The minimum of the values, of any type that can be sorted.
   BOWSTRING_FUNCTION_MIN = 3,
-  // The maximum of the values.
+  // The maximum of the values, of any type that can be sorted.
   BOWSTRING_FUNCTION_MAX = 4,
   // The mean of the values.
   BOWSTRING_FUNCTION_MEAN = 5,
@@ -327,6 +327,31 @@ enum BowstringFunction
   BOWSTRING_FUNCTION_BOOL_AND = 6,
   // Whether any value is true.
   BOWSTRING_FUNCTION_BOOL_OR = 7,
+  // The bits that are set in all integers.
+  BOWSTRING_FUNCTION_BIT_AND = 8,
+  // The bits that are set in any integer.
+  BOWSTRING_FUNCTION_BIT_OR = 9,
+  // The bits that are set in an odd number of integers.
+  BOWSTRING_FUNCTION_BIT_XOR = 10,
+  // The first of the values.
+  BOWSTRING_FUNCTION_FIRST = 11,
+  // The last of the values.
+  BOWSTRING_FUNCTION_LAST = 12,
+  // The value of the first row, which may be null.
+  BOWSTRING_FUNCTION_FIRST_VALUE = 13,
+  // The value of the last row, which may be null.
+  BOWSTRING_FUNCTION_LAST_VALUE = 14,
+  // The variance of the numbers: the sum of their squared distances to their mean, divided by their number
+  // less `parameter`, which is 0 for a population and 1 for a sample.
+  BOWSTRING_FUNCTION_VARIANCE = 15,
+  // The square root of the variance.
+  BOWSTRING_FUNCTION_STDDEV = 16,
+  // The number of different values.
+  BOWSTRING_FUNCTION_COUNT_DISTINCT = 17,
+  // The median of the numbers.
+  BOWSTRING_FUNCTION_MEDIAN = 18,
+  // The number below which a part of the numbers lies, which is `parameter`, from 0 to 1.
+  BOWSTRING_FUNCTION_QUANTILE = 19,
 };
 #ifndef __cplusplus
 #if __STDC_VERSION__ >= 202311L
@@ -415,6 +440,10 @@ struct BowstringAggregate {
   int32_t function;
   // The function's argument. It is ignored for `BOWSTRING_FUNCTION_COUNT_ALL` and may then be NULL.
   const struct BowstringExpr *of;
+  // Only rows for which this is true count; NULL means all rows.
+  const struct BowstringExpr *filter;
+  // A number that some functions need, and the others ignore.
+  double parameter;
   // The name of the result's column, in UTF-8. NULL names the column after the function and its
   // expression.
   const char *name;

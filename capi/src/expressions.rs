@@ -44,9 +44,9 @@ pub enum BowstringFunction {
     /// The sum of the values that are not null; null if all are. The functions below skip nulls in the same
     /// way.
     Sum = 2,
-    /// The minimum of the values.
+    /// The minimum of the values, of any type that can be sorted.
     Min = 3,
-    /// The maximum of the values.
+    /// The maximum of the values, of any type that can be sorted.
     Max = 4,
     /// The mean of the values.
     Mean = 5,
@@ -54,6 +54,31 @@ pub enum BowstringFunction {
     BoolAnd = 6,
     /// Whether any value is true.
     BoolOr = 7,
+    /// The bits that are set in all integers.
+    BitAnd = 8,
+    /// The bits that are set in any integer.
+    BitOr = 9,
+    /// The bits that are set in an odd number of integers.
+    BitXor = 10,
+    /// The first of the values.
+    First = 11,
+    /// The last of the values.
+    Last = 12,
+    /// The value of the first row, which may be null.
+    FirstValue = 13,
+    /// The value of the last row, which may be null.
+    LastValue = 14,
+    /// The variance of the numbers: the sum of their squared distances to their mean, divided by their number
+    /// less `parameter`, which is 0 for a population and 1 for a sample.
+    Variance = 15,
+    /// The square root of the variance.
+    Stddev = 16,
+    /// The number of different values.
+    CountDistinct = 17,
+    /// The median of the numbers.
+    Median = 18,
+    /// The number below which a part of the numbers lies, which is `parameter`, from 0 to 1.
+    Quantile = 19,
 }
 
 /// An aggregate: a function, its argument, and the name of its column.
@@ -64,6 +89,10 @@ pub struct BowstringAggregate {
     pub function: i32,
     /// The function's argument. It is ignored for `BOWSTRING_FUNCTION_COUNT_ALL` and may then be NULL.
     pub of: *const BowstringExpr,
+    /// Only rows for which this is true count; NULL means all rows.
+    pub filter: *const BowstringExpr,
+    /// A number that some functions need, and the others ignore.
+    pub parameter: f64,
     /// The name of the result's column, in UTF-8. NULL names the column after the function and its
     /// expression.
     pub name: *const c_char,
@@ -90,18 +119,37 @@ unsafe fn all(exprs: *const *const BowstringExpr, count: u64) -> Result<Vec<Expr
     Ok(unsafe { handles(exprs, count, "exprs") }?.into_iter().map(|one| one.expr.clone()).collect())
 }
 
-type Function = fn(Expr) -> Aggregation;
+/// A function of an expression and a parameter.
+type Function = fn(Expr, f64) -> Result<Aggregation>;
+
+/// The parameter as a number of degrees of freedom.
+fn ddof(parameter: f64) -> Result<u32> {
+    let whole = parameter as u32;
+    if f64::from(whole) == parameter { Ok(whole) } else { Err(invalid(format!("parameter is {parameter}"))) }
+}
 
 unsafe fn aggregation(one: &BowstringAggregate) -> Result<Aggregation> {
     use BowstringFunction::*;
     let made: &[(BowstringFunction, Function)] = &[
-        (Count, expr::count),
-        (Sum, expr::sum),
-        (Min, expr::min),
-        (Max, expr::max),
-        (Mean, expr::mean),
-        (BoolAnd, expr::bool_and),
-        (BoolOr, expr::bool_or),
+        (Count, |of, _| Ok(expr::count(of))),
+        (Sum, |of, _| Ok(expr::sum(of))),
+        (Min, |of, _| Ok(expr::min(of))),
+        (Max, |of, _| Ok(expr::max(of))),
+        (Mean, |of, _| Ok(expr::mean(of))),
+        (BoolAnd, |of, _| Ok(expr::bool_and(of))),
+        (BoolOr, |of, _| Ok(expr::bool_or(of))),
+        (BitAnd, |of, _| Ok(expr::bit_and(of))),
+        (BitOr, |of, _| Ok(expr::bit_or(of))),
+        (BitXor, |of, _| Ok(expr::bit_xor(of))),
+        (First, |of, _| Ok(expr::first(of))),
+        (Last, |of, _| Ok(expr::last(of))),
+        (FirstValue, |of, _| Ok(expr::first_value(of))),
+        (LastValue, |of, _| Ok(expr::last_value(of))),
+        (Variance, |of, parameter| Ok(expr::variance(of, ddof(parameter)?))),
+        (Stddev, |of, parameter| Ok(expr::stddev(of, ddof(parameter)?))),
+        (CountDistinct, |of, _| Ok(expr::count_distinct(of))),
+        (Median, |of, _| Ok(expr::median(of))),
+        (Quantile, |of, parameter| Ok(expr::quantile(of, parameter))),
     ];
     let made = if one.function == CountAll as i32 {
         expr::count_all()
@@ -109,7 +157,12 @@ unsafe fn aggregation(one: &BowstringAggregate) -> Result<Aggregation> {
         let found = made.iter().find(|(known, _)| *known as i32 == one.function);
         let (_, make) = found.ok_or_else(|| invalid(format!("no function {}", one.function)))?;
         // SAFETY: the caller's promise.
-        make(unsafe { borrow(one.of, "aggregates.of") }?.expr.clone())
+        make(unsafe { borrow(one.of, "aggregates.of") }?.expr.clone(), one.parameter)?
+    };
+    // SAFETY: the caller's promise.
+    let made = match unsafe { one.filter.as_ref() } {
+        Some(filter) => made.filter(&filter.expr),
+        None => made,
     };
     if one.name.is_null() {
         return Ok(made);

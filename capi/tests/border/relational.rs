@@ -161,12 +161,39 @@ fn batches_are_sorted_grouped_and_joined() {
             let mut expr = null_mut();
             assert_eq!(bowstring_expr_column(c"k".as_ptr(), &mut expr), Ok);
             let exprs = [expr.cast_const()];
-            let count =
-                BowstringAggregate { function: BowstringFunction::CountAll as i32, of: null(), name: null() };
+            let count = BowstringAggregate {
+                function: BowstringFunction::CountAll as i32,
+                of: null(),
+                filter: null(),
+                parameter: 0.0,
+                name: null(),
+            };
             let by = |keys: u64, out| {
                 bowstring_group_by(batch, exprs.as_ptr(), keys, &count, 1, null(), null(), stream, out)
             };
             assert_eq!(got(&|out| by(1, out)), 3);
+            // All other functions of numbers, of rows of which none count.
+            let mut nothing = null_mut();
+            assert_eq!(bowstring_expr_unary(BowstringUnary::IsNull as i32, expr, &mut nothing), Ok);
+            let numbers = |function: &i32| !(6..8).contains(function);
+            let all = (1..20).filter(numbers).map(|function| BowstringAggregate {
+                function,
+                of: expr,
+                filter: nothing,
+                parameter: 1.0,
+                name: null(),
+            });
+            let all: Vec<BowstringAggregate> = all.collect();
+            let of = |all: &[BowstringAggregate], out| {
+                let (exprs, first, len) = (exprs.as_ptr(), all.as_ptr(), all.len() as u64);
+                bowstring_group_by(batch, exprs, 1, first, len, null(), null(), stream, out)
+            };
+            assert_eq!(got(&|out| of(&all, out)), 3);
+            for (function, parameter) in [(16, 0.5), (15, -1.0), (15, f64::NAN), (19, 1.5), (19, f64::NAN)] {
+                let wrong = BowstringAggregate { function, parameter, ..all[0] };
+                assert_eq!(of(&[wrong], &mut none), Invalid);
+            }
+            bowstring_expr_free(nothing);
             assert_eq!(
                 bowstring_group_by(batch, null(), 1, &count, 1, null(), null(), stream, &mut none),
                 Invalid

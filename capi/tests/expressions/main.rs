@@ -187,6 +187,8 @@ fn batches_are_filtered_computed_and_aggregated() {
         let function = |function: BowstringFunction, of, name| BowstringAggregate {
             function: function as i32,
             of,
+            filter: null(),
+            parameter: 0.0,
             name,
         };
         let aggregates = [
@@ -276,9 +278,11 @@ fn what_does_not_fit_says_so() {
         assert_eq!(bowstring_evaluate(batch, &null(), 1, null(), place.1, &mut made), Invalid);
         assert_eq!(last_error(), "C interface: exprs is NULL");
         assert_eq!(bowstring_evaluate(batch, &n.cast_const(), u64::MAX, null(), place.1, &mut made), Invalid);
-        for (function, words) in [(8, "no function 8"), (-1, "no function -1"), (2, "aggregates.of is NULL")]
+        for (function, words) in
+            [(20, "no function 20"), (-1, "no function -1"), (2, "aggregates.of is NULL")]
         {
-            let one = BowstringAggregate { function, of: null(), name: null() };
+            let (of, filter, name) = (null(), null(), null());
+            let one = BowstringAggregate { function, of, filter, parameter: 0.0, name };
             assert_eq!(bowstring_aggregate(batch, &one, 1, null(), null(), place.1, &mut made), Invalid);
             assert!(last_error().ends_with(words), "{}", last_error());
         }
@@ -351,8 +355,13 @@ fn streams_are_filtered_and_computed_when_their_batches_are_asked_for() {
             let mut exported = exchange::export_batches(Batches::new(rows().schema(), Memory::CPU, again));
             let second = got(|out| bowstring_batches_import(cpu.0, &mut exported, out));
             let all = [(BowstringFunction::CountAll, null()), (BowstringFunction::Sum, twice.cast_const())];
-            let all =
-                all.map(|(function, of)| BowstringAggregate { function: function as i32, of, name: null() });
+            let all = all.map(|(function, of)| BowstringAggregate {
+                function: function as i32,
+                of,
+                filter: null(),
+                parameter: 0.0,
+                name: null(),
+            });
             let (two, on) = (all.as_ptr(), place.1);
             let moved = got(|out| bowstring_batches_to_device(second, on, out));
             assert_eq!(bowstring_batches_aggregate(moved, two, 2, nobody, null(), on, &mut last), Invalid);
