@@ -1,7 +1,8 @@
 //! Expressions as Python writes them, not yet bound to columns: the operation that binds them reports errors.
 
-use bowstring::expr::{self, Aggregation as InnerAggregation, Expr as Inner};
+use bowstring::expr::{self, Aggregation as InnerAggregation, DatePart, Expr as Inner};
 use pyo3::IntoPyObjectExt;
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyString, PyTuple};
 
@@ -123,6 +124,30 @@ impl Expr {
         let given = [this.clone().into_any().unbind()];
         Aggregation(make(this.get().0.clone()), Recipe::new(name, given))
     }
+
+    /// Like `folded`, for functions with a parameter.
+    pub fn folded_with<'py, P: IntoPyObject<'py> + Copy>(
+        this: &Bound<'py, Self>,
+        name: &'static str,
+        parameter: P,
+        make: impl FnOnce(Inner, P) -> InnerAggregation,
+    ) -> PyResult<Aggregation> {
+        let given = [this.clone().into_any().unbind(), parameter.into_py_any(this.py())?];
+        Ok(Aggregation(make(this.get().0.clone(), parameter), Recipe::new(name, given)))
+    }
+}
+
+/// Reads the name of a part of a date.
+pub fn date_part(part: &str) -> PyResult<DatePart> {
+    Ok(match part {
+        "year" => DatePart::Year,
+        "month" => DatePart::Month,
+        "day" => DatePart::Day,
+        "hour" => DatePart::Hour,
+        "minute" => DatePart::Minute,
+        "second" => DatePart::Second,
+        other => return Err(PyValueError::new_err(format!("a date has no part {other:?}"))),
+    })
 }
 
 #[pymethods]
@@ -131,6 +156,13 @@ impl Aggregation {
     fn alias(this: &Bound<'_, Self>, name: &str) -> Aggregation {
         let given = [this.clone().into_any().unbind(), text(this.py(), name)];
         Aggregation(this.get().0.clone().alias(name), Recipe::new("alias", given))
+    }
+
+    /// Aggregate only the rows for which `predicate` is true, as SQL's `FILTER` does.
+    fn filter(this: &Bound<'_, Self>, predicate: &Bound<'_, Expr>) -> Aggregation {
+        let given = [this.clone().into_any().unbind(), predicate.clone().into_any().unbind()];
+        let filtered = this.get().0.clone().filter(&predicate.get().0);
+        Aggregation(filtered, Recipe::new("filter", given))
     }
 
     fn __repr__(&self) -> String {

@@ -33,8 +33,9 @@ impl Recipe {
                 py.import("functools")?.getattr("partial")?.call((cast,), Some(&strict))?
             }
             // The first step of an aggregation is a method of `Expr`.
-            "sum" | "min" | "max" | "count" | "mean" | "all" | "any" => {
-                package.getattr("Expr")?.getattr(*name)?
+            "alias" | "filter" => class.getattr(*name)?,
+            method if class.is(package.getattr("Aggregation")?) => {
+                package.getattr("Expr")?.getattr(method)?
             }
             method => class.getattr(method)?,
         };

@@ -1,5 +1,7 @@
 """Sorts, groups and joins, with pyarrow as a second opinion."""
 
+import pickle
+
 import bowstring as bs
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -57,6 +59,62 @@ def test_groups_are_aggregated():
     assert batch.group_by("k").aggregate().to_pydict() == {"k": ["b", "a", None]}
 
 
+def test_groups_have_more_aggregates_than_sums():
+    batch = bs.record_batch(ROWS)
+    functions = ["first", "last", "count_distinct", "variance", "stddev", "min", "max"]
+    ours = batch.group_by("k").aggregate([("n", function) for function in functions])
+    # pyarrow keeps the order of rows, which first and last need, without threads only.
+    theirs = pa.Table.from_batches([ROWS]).group_by("k", use_threads=False)
+    theirs = theirs.aggregate([("n", function) for function in functions])
+    expected = {row["k"]: row for row in theirs.to_pylist()}
+    for row in ours.to_pylist():
+        assert {name: pytest.approx(value) for name, value in expected[row["k"]].items()} == row
+    assert batch.group_by("k").aggregate([("n", "median")])["n_median"].to_pylist() == [3.5, 3.0, 2.0]
+    n, k = col("n"), col("k")
+    row = bs.aggregate(
+        batch,
+        {
+            "least": k.min(),
+            "greatest": k.max().filter(n > 1),
+            "bits": n.bit_or().filter(k == "b"),
+            "common": n.bit_and().filter(n > 3),
+            "odd": n.bit_xor(),
+            "first": k.first_value().filter(n.is_null()),
+            "last": n.last_value(),
+            "keys": k.count_distinct(),
+            "quarter": n.quantile(0.25),
+            "spread": n.var(),
+            "deviation": n.std(ddof=0),
+            "rows": count_all().filter(n > 2),
+        },
+    ).to_pylist()
+    assert row == [
+        {
+            "least": "a",
+            "greatest": "b",
+            "bits": 7,
+            "common": 4,
+            "odd": 3 ^ 1 ^ 2 ^ 5 ^ 4,
+            "first": "b",
+            "last": 4,
+            "keys": 2,
+            "quarter": 2.0,
+            "spread": 2.5,
+            "deviation": pytest.approx(2**0.5),
+            "rows": 3,
+        }
+    ]
+
+
+def test_aggregations_can_be_pickled():
+    n = col("n")
+    for one in [n.var(), n.std(ddof=0), n.quantile(0.5), n.first().filter(n > 1).alias("f"), n.count_distinct()]:
+        again = pickle.loads(pickle.dumps(one))
+        assert repr(again) == repr(one)
+        row = [bs.aggregate(ROWS, [each]).to_pylist() for each in (one, again)]
+        assert row[0] == row[1]
+
+
 def test_batches_are_joined():
     left = bs.record_batch({"id": [1, 2, 3, None], "name": ["a", "b", "c", "d"]})
     right = bs.record_batch({"id": [2, 2, 4, None], "name": ["x", "y", "z", "w"]})
@@ -86,6 +144,10 @@ def test_batches_are_joined():
         (lambda: bs.rank([1], ties="first"), ValueError, "ties is"),
         (lambda: bs.record_batch(ROWS).group_by([]), ValueError, "keys: there are none"),
         (lambda: bs.record_batch(ROWS).group_by("k").aggregate([("n", "product")]), ValueError, "product"),
+        (lambda: bs.aggregate(ROWS, [col("n").quantile(2)]), ValueError, "between 0 and 1"),
+        (lambda: bs.aggregate(ROWS, [col("k").var()]), ValueError, "no such aggregate"),
+        (lambda: bs.aggregate(ROWS, [col("x").bit_and()]), ValueError, "no such aggregate"),
+        (lambda: col("n").var(ddof=-1), OverflowError, "ddof"),
         (lambda: bs.record_batch(ROWS).group_by("k").aggregate([("n", 3)]), TypeError, "is a str"),
         (lambda: bs.record_batch(ROWS).group_by("k").aggregate(["n"]), TypeError, "a pair"),
         (lambda: bs.record_batch(ROWS).join(ROWS, "k", join_type="cross"), ValueError, "join_type is"),

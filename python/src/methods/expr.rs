@@ -1,12 +1,12 @@
 //! The methods of `bowstring.Expr`.
 
-use bowstring::expr::{self, DatePart, Expr as Inner, Literal};
+use bowstring::expr::{self, Expr as Inner, Literal};
 use pyo3::IntoPyObjectExt;
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyList, PyTuple};
 
-use crate::expr::{Aggregation, Expr, made, operand, text};
+use crate::expr::{Aggregation, Expr, date_part, made, operand, text};
 use crate::items::items;
 use crate::pace::{Pace, push};
 use crate::plain;
@@ -286,15 +286,7 @@ impl Expr {
     /// Extract the `"year"`, `"month"`, `"day"`, `"hour"`, `"minute"` or `"second"` of a date, a time, or a
     /// timestamp without a zone, as Int32; null outside the years -262143 to 262142.
     fn date_part(this: &Bound<'_, Self>, part: &str) -> PyResult<Expr> {
-        let which = match part {
-            "year" => DatePart::Year,
-            "month" => DatePart::Month,
-            "day" => DatePart::Day,
-            "hour" => DatePart::Hour,
-            "minute" => DatePart::Minute,
-            "second" => DatePart::Second,
-            other => return Err(PyValueError::new_err(format!("a date has no part {other:?}"))),
-        };
+        let which = date_part(part)?;
         let given = [this.clone().into_any().unbind(), text(this.py(), part)];
         made(this.get().0.clone().date_part(which), "date_part", given)
     }
@@ -339,5 +331,68 @@ impl Expr {
     /// Test whether any value that is not null is true; null if there are none.
     fn any(this: &Bound<'_, Self>) -> Aggregation {
         Expr::folded(this, "any", expr::bool_or)
+    }
+
+    /// Find the bits that are set in all integers that are not null; null if there are none.
+    fn bit_and(this: &Bound<'_, Self>) -> Aggregation {
+        Expr::folded(this, "bit_and", expr::bit_and)
+    }
+
+    /// Find the bits that are set in any integer; null if all are null.
+    fn bit_or(this: &Bound<'_, Self>) -> Aggregation {
+        Expr::folded(this, "bit_or", expr::bit_or)
+    }
+
+    /// Find the bits that are set in an odd number of the integers that are not null.
+    fn bit_xor(this: &Bound<'_, Self>) -> Aggregation {
+        Expr::folded(this, "bit_xor", expr::bit_xor)
+    }
+
+    /// Get the first value that is not null; null if there are none.
+    fn first(this: &Bound<'_, Self>) -> Aggregation {
+        Expr::folded(this, "first", expr::first)
+    }
+
+    /// Get the last value that is not null; null if there are none.
+    fn last(this: &Bound<'_, Self>) -> Aggregation {
+        Expr::folded(this, "last", expr::last)
+    }
+
+    /// Get the value of the first row, which may be null.
+    fn first_value(this: &Bound<'_, Self>) -> Aggregation {
+        Expr::folded(this, "first_value", expr::first_value)
+    }
+
+    /// Get the value of the last row, which may be null.
+    fn last_value(this: &Bound<'_, Self>) -> Aggregation {
+        Expr::folded(this, "last_value", expr::last_value)
+    }
+
+    /// Count the different values that are not null.
+    fn count_distinct(this: &Bound<'_, Self>) -> Aggregation {
+        Expr::folded(this, "count_distinct", expr::count_distinct)
+    }
+
+    /// Compute the variance as Float64: the sum of squared distances to the mean, divided by the number of
+    /// values less `ddof`. Null if there are not more than `ddof` values that are not null.
+    #[pyo3(signature = (ddof = 1))]
+    fn var(this: &Bound<'_, Self>, ddof: u32) -> PyResult<Aggregation> {
+        Expr::folded_with(this, "var", ddof, expr::variance)
+    }
+
+    /// Compute the standard deviation, the square root of the variance.
+    #[pyo3(signature = (ddof = 1))]
+    fn std(this: &Bound<'_, Self>, ddof: u32) -> PyResult<Aggregation> {
+        Expr::folded_with(this, "std", ddof, expr::stddev)
+    }
+
+    /// Compute the median of the numbers that are not null, as Float64; null if there are none.
+    fn median(this: &Bound<'_, Self>) -> Aggregation {
+        Expr::folded(this, "median", expr::median)
+    }
+
+    /// Compute the number below which a part of the numbers lies, from 0 to 1, interpolated.
+    fn quantile(this: &Bound<'_, Self>, q: f64) -> PyResult<Aggregation> {
+        Expr::folded_with(this, "quantile", q, expr::quantile)
     }
 }

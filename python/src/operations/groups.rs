@@ -74,8 +74,9 @@ impl GroupBy {
     ///
     /// Groups come in the order of their first rows. An aggregation is one of bowstring's, such as
     /// `col("x").sum()`, or a pair of a column and a function, such as `("x", "sum")`, as in pyarrow; the
-    /// functions are `sum`, `min`, `max`, `mean`, `count`, `all`, `any`. A pair `([], "count_all")` counts
-    /// rows. Without any, the result has the distinct keys. Only rows for which the expression `where` is
+    /// functions are `sum`, `min`, `max`, `mean`, `count`, `all`, `any`, `first`, `last`, `count_distinct`,
+    /// `variance`, `stddev` and `median`. A pair `([], "count_all")` counts rows. Without any, the result has
+    /// the distinct keys. Only rows for which the expression `where` is
     /// true count. Other options are as in `aggregate`. On a GPU, `wait` raises the errors of sums that do
     /// not fit.
     #[pyo3(signature = (
@@ -118,6 +119,10 @@ fn wanted(all: &Bound<'_, PyAny>, schema: &Schema) -> PyResult<Vec<InnerAggregat
     several.iter().map(one).collect()
 }
 
+/// The functions that [`paired`] knows.
+const FUNCTIONS: &str = "sum, min, max, mean, count, all, any, first, last, count_distinct, variance, stddev, \
+                         median, count_all";
+
 /// Reads a column and a function, as pyarrow has them.
 fn paired(
     column: &Bound<'_, PyAny>,
@@ -144,9 +149,15 @@ fn paired(
         "count" => expr::count(of),
         "all" => expr::bool_and(of),
         "any" => expr::bool_or(of),
+        "first" => expr::first(of),
+        "last" => expr::last(of),
+        "count_distinct" => expr::count_distinct(of),
+        "variance" => expr::variance(of, 0),
+        "stddev" => expr::stddev(of, 0),
+        "median" => expr::median(of),
         other => {
             return Err(PyValueError::new_err(format!(
-                "aggregations: a function is sum, min, max, mean, count, all, any or count_all, not {other:?}"
+                "aggregations: a function is one of {FUNCTIONS}, not {other:?}"
             )));
         }
     };
