@@ -180,6 +180,9 @@ pub(crate) trait Engine: Sync {
     /// Returns the rows, as UInt32, that differ from the row before them, and the first row.
     fn partition(&self, columns: &[DeviceArray], stream: &Stream) -> Result<Pending<DeviceArray>>;
 
+    /// The numbers from 0 on, of so many rows, as UInt32.
+    fn numbers(&self, rows: usize, stream: &Stream) -> Result<DeviceArray>;
+
     /// Numbers the groups of equal rows in columns of one length, of which there is at least one.
     fn group(&self, columns: &[DeviceArray], stream: &Stream) -> Result<Pending<Groups>>;
 

@@ -29,9 +29,12 @@
 //! | [`sort`], [`sort_by`] | like [`sort_to_indices`] and [`take`] | the rows, once |
 //! | [`group`] | once per call | nothing |
 //! | [`distinct`], [`Query::group_by`] | like [`group`] and [`take`] | the first rows of groups |
+//! | [`value_counts`], [`Windows::new`] | like [`group`], and a sort | what they are about, once |
+//! | [`zip()`], [`interleave`] | like [`concat()`] and [`take`] | all rows, and those that are taken |
 //! | [`JoinTable::new`], [`Matches::pairs`] | once each | the left keys, if they are dictionaries or runs |
 //! | [`join`] | like these and [`take`] | the rows of both sides |
 
+mod arrays;
 pub mod batches;
 mod cast;
 mod coalesce;
@@ -44,6 +47,7 @@ mod fill_null;
 mod filter;
 mod grouped;
 mod groups;
+mod interleave;
 mod join;
 mod join_table;
 mod nullability;
@@ -56,6 +60,9 @@ mod sort;
 mod take;
 pub mod tensors;
 mod text;
+mod value_counts;
+mod windows;
+mod zip;
 
 pub use crate::array::{Columns, nullable};
 pub use cast::{CastOptions, DurationFormat, FormatOptions, can_cast, cast, check_cast};
@@ -66,6 +73,7 @@ pub use expressions::{aggregate, evaluate, filter_where};
 pub use fill_null::fill_null;
 pub use filter::filter;
 pub use groups::{Groups, distinct, group};
+pub use interleave::interleave;
 pub use join::{JoinKind, JoinOptions, join};
 pub use join_table::{JoinTable, Matches, Pairs};
 pub use nulls::{is_not_null, is_null, logical_null_count, null_count};
@@ -76,6 +84,9 @@ pub use sort::{
     SortColumn, SortOptions, Ties, lexsort_to_indices, partition, rank, sort, sort_by, sort_to_indices,
 };
 pub use take::{OutOfBounds, TakeOptions, take};
+pub use value_counts::value_counts;
+pub use windows::Windows;
+pub use zip::zip;
 
 use crate::array::Place;
 use crate::cpu::Cpu;

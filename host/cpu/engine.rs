@@ -276,6 +276,10 @@ impl Engine for Cpu {
         Ok(Pending::known(sort::partition(&columns, stream.device().host_pool())))
     }
 
+    fn numbers(&self, rows: usize, stream: &Stream) -> Result<DeviceArray> {
+        group::numbers(rows, stream.device().host_pool())
+    }
+
     fn group(&self, columns: &[DeviceArray], stream: &Stream) -> Result<Pending<Groups>> {
         group::group(columns, stream)
     }

@@ -238,6 +238,10 @@ impl Engine for Gpu {
         sort::groups::partition(columns, stream)
     }
 
+    fn numbers(&self, rows: usize, stream: &Stream) -> Result<DeviceArray> {
+        sort::row_numbers(rows, stream)
+    }
+
     fn group(&self, columns: &[DeviceArray], stream: &Stream) -> Result<Pending<Groups>> {
         group::group(columns, stream)
     }

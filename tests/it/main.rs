@@ -69,5 +69,6 @@ mod take;
 mod terms;
 mod threads;
 mod tpch;
+mod windows;
 mod witness;
 mod written;

@@ -5,22 +5,22 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, Int64Array, new_null_array};
 use arrow_schema::{DataType, Field};
 
-use super::arrays::{computed, empty};
 use super::kept::{counted, quantiles};
 use super::partial::Partial;
+use crate::compute::arrays::{computed, empty};
 use crate::compute::{CastOptions, cast, engine};
 use crate::exchange::from_arrow;
 use crate::expr::{Literal, if_else, nth};
 use crate::{DeviceArray, Result, Stream};
 
-/// An aggregate's result.
+/// The name and type of an aggregate's result, and its origin.
 #[derive(Clone, Debug)]
 pub(super) struct Results {
     pub field: Field,
     pub made: Made,
 }
 
-/// What a result is made of.
+/// The states and kept rows from which a result is made.
 #[derive(Clone, Debug)]
 pub(super) enum Made {
     /// A state, converted to the result's type.

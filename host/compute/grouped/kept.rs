@@ -2,7 +2,7 @@
 
 use arrow_schema::DataType;
 
-use super::arrays::{computed, unnamed};
+use crate::compute::arrays::{computed, unnamed};
 use crate::compute::{SortColumn, SortOptions, TakeOptions, engine, group, lexsort_to_indices, take};
 use crate::engine::{GroupFold, Groups};
 use crate::expr::{Fold, Literal, Reduction, if_else, nth};

@@ -4,7 +4,6 @@
 //! sums are exact, means are a sum and a count. States of the same groups are merged when batches meet, and
 //! become results at the end.
 
-mod arrays;
 mod binding;
 mod finish;
 mod kept;
@@ -19,10 +18,10 @@ use arrow_schema::{Schema, SchemaRef};
 use super::evaluated::Evaluated;
 use super::{CastOptions, TakeOptions, concat, group, sort_to_indices, take};
 use crate::compute::SortOptions;
+use crate::compute::arrays::empty;
 use crate::expr::plan::Plan;
 use crate::expr::{Aggregation, Expr, Options, Overflow};
 use crate::{DeviceBatch, Result, Stream};
-use arrays::empty;
 use finish::{Results, of_nothing, result};
 use kept::Kept;
 use states::{State, Which, folded};

@@ -1,8 +1,8 @@
-//! What aggregates keep of each group, and how it comes about.
+//! The states of groups: the values that an aggregate needs of each.
 
 use arrow_schema::DataType;
 
-use super::arrays::{computed, empty, where_true};
+use crate::compute::arrays::{computed, empty, where_true};
 use crate::compute::{SortOptions, TakeOptions, engine, sort_to_indices, take};
 use crate::engine::{GroupFold, Groups};
 use crate::expr::{Expr, Fold, Reduction, nth};
@@ -38,7 +38,7 @@ pub(super) struct Row {
     pub again: Again,
 }
 
-/// Which row.
+/// The row whose value is wanted: by its number, or by the value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Which {
     First,

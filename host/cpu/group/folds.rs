@@ -9,8 +9,8 @@ use arrow_schema::DataType;
 
 use super::floats;
 use super::folders::{Bitwise, Count, Folder, Least, LeastWide, Sum, SumWide, Wrapping};
+use super::numbers;
 use super::rows::{Folded, Rows};
-use super::uint32;
 use crate::array::{Bitmap, DeviceArray, Parts};
 use crate::cpu::hashed::RANGE;
 use crate::cpu::rows::CHUNK;
@@ -74,12 +74,7 @@ fn folded(one: &GroupFold, groups: &Groups, pool: &HostPool) -> Result<DeviceArr
 
 /// Finds the first or the last row that is valid, of each group.
 fn numbered(rows: &Rows<'_>, last: bool) -> Result<Folded> {
-    let len = rows.ids.len();
-    let mut numbers = rows.pool.alloc(len * 4)?;
-    for (row, number) in memory::values_mut::<u32>(&mut numbers)[..len].iter_mut().enumerate() {
-        *number = row as u32;
-    }
-    let numbers = uint32(numbers.freeze(len * 4), len)?;
+    let numbers = numbers(rows.ids.len(), rows.pool)?;
     let rows = Rows { values: Some(&numbers), ..*rows };
     rows.least(&Least::<4>::new(&words(&DataType::UInt32).expect("a number")[0], last))
 }

@@ -16,6 +16,7 @@ use super::threads::among_threads;
 use crate::array::{Buffer, DeviceArray, Parts};
 use crate::device::HostPool;
 use crate::engine::Groups;
+use crate::rules::check_rows;
 use crate::rules::seeds::seed;
 use crate::{Pending, Result, Stream};
 
@@ -47,6 +48,16 @@ fn copied(numbers: &[u32], pool: &HostPool) -> Result<Buffer> {
     let mut copy = pool.alloc(bytes)?;
     memory::values_mut::<u32>(&mut copy)[..numbers.len()].copy_from_slice(numbers);
     Ok(copy.freeze(bytes))
+}
+
+/// Returns the numbers from 0 on, of so many rows.
+pub(super) fn numbers(rows: usize, pool: &HostPool) -> Result<DeviceArray> {
+    check_rows("sort_to_indices", rows)?;
+    let mut numbers = pool.alloc(rows * 4)?;
+    for (row, number) in memory::values_mut::<u32>(&mut numbers)[..rows].iter_mut().enumerate() {
+        *number = row as u32;
+    }
+    uint32(numbers.freeze(rows * 4), rows)
 }
 
 /// Makes an array of numbers.

@@ -43,6 +43,14 @@ pub(crate) fn sort_to_indices(
     }))
 }
 
+/// Returns the numbers from 0 on, of so many rows, as UInt32.
+pub(crate) fn row_numbers(rows: usize, stream: &Stream) -> Result<DeviceArray> {
+    let mut pass = Pass::begin("sort_to_indices", stream)?;
+    check_rows(pass.operation(), rows)?;
+    let made = unchanged(&mut pass, rows)?;
+    numbers(pass, &made, rows)
+}
+
 /// Ends a pass that has made row numbers or ranks.
 fn numbers(pass: Pass, made: &Region, len: usize) -> Result<DeviceArray> {
     let numbers = pass.array(DataType::UInt32, len, made)?;

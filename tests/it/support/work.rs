@@ -7,12 +7,12 @@ use arrow_array::*;
 use arrow_buffer::{OffsetBuffer, ScalarBuffer};
 use arrow_schema::{DataType, Field, Schema, UnionFields};
 use bowstring::compute::{
-    CastOptions, Coalescer, DropOptions, Query, Scalar, Selection, TakeOptions, aggregate, can_cast, cast,
-    concat, drop_nulls, evaluate, fill_null, filter, filter_where, is_not_null, is_null, logical_null_count,
-    null_count, take,
+    CastOptions, Coalescer, DropOptions, Query, Scalar, Selection, SortColumn, SortOptions, TakeOptions,
+    Windows, aggregate, can_cast, cast, concat, drop_nulls, evaluate, fill_null, filter, filter_where,
+    is_not_null, is_null, logical_null_count, null_count, take, zip,
 };
 use bowstring::exchange::{from_arrow, to_arrow, validate};
-use bowstring::expr::{Options, col, count_all, lit, sum};
+use bowstring::expr::{Options, col, count_all, count_distinct, last, lit, median, min, stddev, sum};
 use bowstring::{DeviceArray, DeviceBatch, Result, Stream};
 
 /// An operation on certain arrays, with a name.
@@ -154,6 +154,22 @@ pub fn all(rows: usize) -> Vec<Work> {
     let bound =
         Query::new().select(&[col("c4") + col("c4")]).bind(rows.schema(), &Options::default()).unwrap();
     add("projection".into(), Box::new(move || bound.run(&rows, &on).wait().map(drop)));
+    let (rows, on) = own();
+    let (n, t) = (|| col("c0"), || col("c2"));
+    let all = [sum(n()), min(t()), last(t()), stddev(n(), 1), count_distinct(t()), median(n())];
+    let grouped = Query::new().group_by([n() % 5]).aggregate(all).bind(rows.schema(), &Options::default());
+    let grouped = grouped.unwrap();
+    add("group_by".into(), Box::new(move || grouped.run(&rows, &on).wait().map(drop)));
+    let (rows, on) = own();
+    let by = move || -> Result<()> {
+        let order = [SortColumn::new(&rows.columns()[2], SortOptions::default())];
+        let windows = Windows::new(&rows.columns()[..1], &order, rows.len(), &on).wait()?;
+        windows.dense_rank().wait()?;
+        windows.lag(&rows, 2).wait().map(drop)
+    };
+    add("windows".into(), Box::new(by));
+    let (values, masked, on) = (arrays[2].clone(), mask.clone(), stream.clone());
+    add("zip".into(), Box::new(move || zip(&masked, &values, &values, &on).wait().map(drop)));
     let (values, masked, on) = (arrays[0].clone(), mask, stream.clone());
     add(
         "selection".into(),

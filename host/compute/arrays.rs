@@ -1,4 +1,4 @@
-//! Small steps on arrays that groups and their states share.
+//! Small steps on arrays of which other operations consist.
 
 use std::sync::Arc;
 
