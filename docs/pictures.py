@@ -150,10 +150,75 @@ def filtered():
     return p
 
 
+KEYS = "babcab"
+
+
+def grouped():
+    """How rows become groups, and a join finds them."""
+    p = Picture(940, 600, "Groups: words, a table of first rows, numbers, places; and a join that looks for words in the table")
+    cell, left = 44, 150
+    firsts = sorted({key: KEYS.index(key) for key in KEYS}.values())
+    number = {KEYS[row]: i for i, row in enumerate(firsts)}
+
+    def row(y, name, values, kind="own"):
+        p.text(left - 14, y + 22, name, "soft", anchor="end")
+        for i, value in enumerate(values):
+            p.box(left + i * cell, y, cell - 4, 32, kind + "fill", kind, 3)
+            p.text(left + i * cell + cell / 2 - 2, y + 22, value, mono=True)
+
+    def middle(i):
+        return left + i * cell + cell / 2 - 2
+
+    p.text(30, 34, "1   Words", bold=True, anchor="start", size=15)
+    row(48, "keys", KEYS)
+    row(88, "row", [str(i) for i in range(len(KEYS))], "host")
+    p.text(left + 6 * cell + 10, 166, "2   A table of the first row of each word", bold=True, anchor="start", size=15)
+    slots = {"b": 0, "a": 3, "c": 4}
+    for i in range(6):
+        key = next((key for key, slot in slots.items() if slot == i), None)
+        p.box(left + i * cell, 176, cell - 4, 40, "ownfill" if key else "lane", "own" if key else "line", 3)
+        if key:
+            p.text(middle(i), 193, key, mono=True)
+            p.text(middle(i), 210, str(KEYS.index(key)), "host", 12, mono=True)
+    p.text(left - 14, 200, "slots", "soft", anchor="end")
+    p.arrow([(middle(0), 121), (middle(0), 174)], "own")
+    p.arrow([(middle(2), 121), (middle(0) + 12, 174)], "own", True)
+    p.text(left + 6 * cell + 10, 192, "compare-and-swap claims a slot; a row with the same word", "soft", 12, "start")
+    p.text(left + 6 * cell + 10, 210, "lowers the slot's row, so the least one stays", "soft", 12, "start")
+    p.text(30, 254, "3   Numbers, in the order of first rows", bold=True, anchor="start", size=15)
+    row(268, "group", [str(number[key]) for key in KEYS])
+    p.labelled(left + 6 * cell + 10, 268, 250, 32, ["the host reads: there are 3 groups"], "host")
+    p.text(30, 338, "4   Places: the rows of each group together", bold=True, anchor="start", size=15)
+    order = sorted(range(len(KEYS)), key=lambda i: number[KEYS[i]])
+    row(400, "row", [str(i) for i in order], "host")
+    for place, i in enumerate(order):
+        p.arrow([(middle(i), 352), (middle(place), 398)], "own")
+    start = 0
+    for group, first in enumerate(firsts):
+        rows = KEYS.count(KEYS[first])
+        x, width = left + start * cell, rows * cell - 4
+        p.arrow([(x + width / 2, 434), (x + width / 2, 452)], "own")
+        p.labelled(x, 454, width, 46, ["a lane", "folds"] if rows > 1 else ["folds"], "own")
+        start += rows
+    x = left + 6 * cell + 60
+    p.text(x, 338, "5   A join: another side looks for its words", bold=True, anchor="start", size=15)
+    for i, (key, found) in enumerate([("c", "group 2: row 3"), ("d", "none"), ("b", "group 0: rows 0, 2, 5")]):
+        y = 356 + i * 44
+        p.box(x, y, cell - 4, 32, "otherfill", "other", 3)
+        p.text(x + cell / 2 - 2, y + 22, key, mono=True)
+        p.arrow([(x + cell, y + 16), (x + cell + 34, y + 16)], "other")
+        p.text(x + cell + 44, y + 21, found, anchor="start")
+    p.labelled(x, 494, 250, 32, ["the host reads: 4 pairs"], "host")
+    p.arrow([(x + 260, 510), (x + 290, 510)])
+    p.text(x + 300, 515, "a lane a pair", "own", anchor="start")
+    p.text(470, 574, "the same numbers, orders and pairs on every device, in every run", "soft", 12)
+    return p
+
+
 def main():
     check = "--check" in sys.argv[1:]
     PICTURES.mkdir(exist_ok=True)
-    for name, picture in {"way": way(), "filter": filtered()}.items():
+    for name, picture in {"way": way(), "filter": filtered(), "groups": grouped()}.items():
         path = PICTURES / f"{name}.svg"
         if not check:
             path.write_text(picture.svg())
