@@ -19,6 +19,7 @@ __all__ = [
     "Report",
     "Schema",
     "Stream",
+    "Windows",
     "__version__",
     "_cuda_interface",
     "_examine_apart",
@@ -52,6 +53,8 @@ __all__ = [
     "sort_indices",
     "take",
     "unique",
+    "value_counts",
+    "windows",
 ]
 
 __version__: str
@@ -440,6 +443,32 @@ class GroupBy:
     ) -> RecordBatch: ...
 
 @final
+class Windows:
+    def row_number(self) -> Array: ...
+    def rank(self) -> Array: ...
+    def dense_rank(self) -> Array: ...
+    @overload
+    def lag(self, column: int | str, n: int = 1) -> Array: ...
+    @overload
+    def lag(self, column: list[int | str], n: int = 1) -> RecordBatch: ...
+    @overload
+    def lead(self, column: int | str, n: int = 1) -> Array: ...
+    @overload
+    def lead(self, column: list[int | str], n: int = 1) -> RecordBatch: ...
+    @overload
+    def nth_value(self, column: int | str, n: int) -> Array: ...
+    @overload
+    def nth_value(self, column: list[int | str], n: int) -> RecordBatch: ...
+    def aggregate(
+        self,
+        aggregations: _Aggregations,
+        *,
+        overflow: _Overflow = "error",
+        division_by_zero: _DivisionByZero = "error",
+        floats: _Floats = "total",
+    ) -> RecordBatch: ...
+
+@final
 class Expr:
     __hash__: ClassVar[None]  # type: ignore[assignment]
     def __eq__(self, other: _Operand, /) -> Expr: ...  # type: ignore[override]
@@ -820,6 +849,16 @@ def unique(values: Array | _Rows, *, stream: Stream | None = None) -> Array: ...
 def unique(values: RecordBatch | dict[str, Any], *, stream: Stream | None = None) -> RecordBatch: ...
 @overload
 def unique(values: Any, *, stream: Stream | None = None) -> Any: ...
+def value_counts(values: Array | _Rows, *, stream: Stream | None = None) -> RecordBatch: ...
+def windows(
+    batch: _AnyBatch,
+    partition_by: int | str | list[int | str] | None = None,
+    order_by: int | str | list[int | str | tuple[int | str, Literal["ascending", "descending"]]] | None = None,
+    *,
+    descending: bool = False,
+    nulls_last: bool = False,
+    stream: Stream | None = None,
+) -> Windows: ...
 def join(
     left: _AnyBatch,
     right: _AnyBatch,

@@ -59,8 +59,8 @@ mod _bowstring {
     use super::expressions::{aggregate, evaluate};
     #[pymodule_export]
     use super::operations::{
-        GroupBy, cast, concat, drop_null, fill_null, filter, is_null, is_valid, join, logical_null_count,
-        null_count, rank, sort, sort_indices, take, unique,
+        GroupBy, Windows, cast, concat, drop_null, fill_null, filter, is_null, is_valid, join,
+        logical_null_count, null_count, rank, sort, sort_indices, take, unique, value_counts, windows,
     };
     #[pymodule_export]
     use super::pickle::unpickle;

@@ -115,6 +115,26 @@ def test_aggregations_can_be_pickled():
         assert row[0] == row[1]
 
 
+def test_values_are_counted():
+    assert bs.value_counts(ROWS["k"]).to_pydict() == {"values": ["b", "a", None], "counts": [3, 2, 1]}
+
+
+def test_windows_say_where_rows_are():
+    batch = bs.record_batch({"k": ["a", "b", "a", "a"], "n": [5, 9, 3, 5], "t": ["w", "x", "y", "z"]})
+    windows = bs.windows(batch, "k", "n")
+    assert windows.row_number().to_pylist() == [2, 1, 1, 3]
+    assert windows.rank().to_pylist() == [2, 1, 1, 2]
+    assert windows.dense_rank().to_pylist() == [2, 1, 1, 2]
+    assert windows.lag("t").to_pylist() == ["y", None, None, "w"]
+    assert windows.lead(["n", "t"]).to_pydict() == {"n": [5, None, 5, None], "t": ["z", None, "w", None]}
+    assert windows.nth_value("n", 2).to_pylist() == [5, None, 5, 5]
+    sums = windows.aggregate([col("n").sum().alias("sum"), count_all().alias("rows")])
+    assert sums.to_pydict() == {"sum": [13, 9, 13, 13], "rows": [3, 1, 3, 3]}
+    assert bs.windows(batch).row_number().to_pylist() == [1, 2, 3, 4]
+    last = bs.windows(batch, order_by=[("n", "descending"), "t"])
+    assert last.rank().to_pylist() == [2, 1, 4, 3]
+
+
 def test_batches_are_joined():
     left = bs.record_batch({"id": [1, 2, 3, None], "name": ["a", "b", "c", "d"]})
     right = bs.record_batch({"id": [2, 2, 4, None], "name": ["x", "y", "z", "w"]})
@@ -153,6 +173,10 @@ def test_batches_are_joined():
         (lambda: bs.record_batch(ROWS).join(ROWS, "k", join_type="cross"), ValueError, "join_type is"),
         (lambda: bs.record_batch(ROWS).join(ROWS, "k", "n"), ValueError, "keys of"),
         (lambda: bs.record_batch(ROWS).join(ROWS, [], []), ValueError, "right_keys"),
+        (lambda: bs.windows(ROWS, "none"), KeyError, "no column"),
+        (lambda: bs.windows(ROWS, "k").lag("none"), KeyError, "no column"),
+        (lambda: bs.windows(ROWS, "k", [("n", "up")]), ValueError, "not 'up'"),
+        (lambda: bs.windows(ROWS, "k").nth_value("n", -1), OverflowError, "negative"),
         (lambda: bs.sort([1, 2], limit=-1), OverflowError, "negative"),
     ],
 )

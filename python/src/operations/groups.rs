@@ -16,7 +16,7 @@ use crate::device::{Stream, stream_for};
 use crate::error::{detached, ours};
 use crate::expr::{Aggregation, Expr};
 use crate::expressions::{aggregations, options, predicate};
-use crate::foreign::{Either, as_batch, either};
+use crate::foreign::{Either, as_array, as_batch, either};
 use crate::types::place_in;
 
 /// Return the first of equal rows, in their order.
@@ -41,6 +41,18 @@ pub fn unique<'py>(
             Ok(RecordBatch::new(distinct).into_pyobject(py)?.into_any())
         }
     }
+}
+
+/// Count how often each value of an array occurs.
+///
+/// Returns a batch of the columns `values`, the different values in the order of their first rows, and
+/// `counts`. Nulls are counted as well.
+#[pyfunction]
+#[pyo3(signature = (values, *, stream = None))]
+pub fn value_counts(values: &Bound<'_, PyAny>, stream: Option<&Bound<'_, Stream>>) -> PyResult<RecordBatch> {
+    let (py, values) = (values.py(), as_array(values, "values")?);
+    let on = stream_for(values.array.place(), stream)?;
+    detached(py, || compute::value_counts(&values.array, &on).wait()).map(RecordBatch::new)
 }
 
 /// The rows of a batch in groups of equal keys, made by `RecordBatch.group_by`.
@@ -260,7 +272,7 @@ fn arranged(
 }
 
 /// Reads the names or numbers of columns, one or a list.
-fn columns(batch: &DeviceBatch, which: &Bound<'_, PyAny>, argument: &str) -> PyResult<Vec<usize>> {
+pub(super) fn columns(batch: &DeviceBatch, which: &Bound<'_, PyAny>, argument: &str) -> PyResult<Vec<usize>> {
     match which.cast::<PyList>() {
         Ok(several) => several.iter().map(|which| place_in(batch.schema(), &which, argument)).collect(),
         Err(_) => Ok(vec![place_in(batch.schema(), which, argument)?]),

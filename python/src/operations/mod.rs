@@ -9,10 +9,12 @@ mod groups;
 mod nulls;
 mod order;
 mod select;
+mod windowed;
 
 pub use casts::{cast, cast_array};
 pub use concatenation::concat;
-pub use groups::{GroupBy, join, unique};
+pub use groups::{GroupBy, join, unique, value_counts};
 pub use nulls::{drop_null, fill_null, is_null, is_valid, logical_null_count, null_count};
 pub use order::{rank, sort, sort_indices};
 pub use select::{filter, strided, take};
+pub use windowed::{Windows, windows};

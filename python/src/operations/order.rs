@@ -14,7 +14,7 @@ use crate::foreign::{Either, as_array, either};
 use crate::types::place_in;
 
 /// The columns of a batch to sort by, with their directions.
-fn keys(
+pub(super) fn keys(
     batch: &RecordBatch,
     by: Option<&Bound<'_, PyAny>>,
     options: SortOptions,
