@@ -1058,8 +1058,9 @@ BowstringStatus bowstring_aggregate(const struct BowstringBatch *batch,
 // Groups the rows of a batch by `key_count` expressions, and aggregates each group: the result has a row for
 // each group, in the order of their first rows, with the keys and then the `count` aggregates. Only rows for
 // which `condition` is true count; NULL means all rows. `options` may be NULL. The result is where the batch
-// is. On a GPU this synchronises once, and as `bowstring_take` does for the keys. A sum that does not fit
-// its type is reported by the first call that waits for its column.
+// is. On a GPU this synchronises once, and as `bowstring_take` does for the keys; more often for extremes
+// that are no numbers, distinct counts and quantiles. A sum that does not fit its type is reported by the
+// first call that waits for its column.
 //
 // Handles and options must be NULL or live, `keys` NULL or point to `key_count` of them, `aggregates` NULL
 // or an array of `count` items whose handles and names are NULL or live, `out` NULL or writable.

@@ -259,8 +259,9 @@ pub unsafe extern "C" fn bowstring_aggregate(
 /// Groups the rows of a batch by `key_count` expressions, and aggregates each group: the result has a row for
 /// each group, in the order of their first rows, with the keys and then the `count` aggregates. Only rows for
 /// which `condition` is true count; NULL means all rows. `options` may be NULL. The result is where the batch
-/// is. On a GPU this synchronises once, and as `bowstring_take` does for the keys. A sum that does not fit
-/// its type is reported by the first call that waits for its column.
+/// is. On a GPU this synchronises once, and as `bowstring_take` does for the keys; more often for extremes
+/// that are no numbers, distinct counts and quantiles. A sum that does not fit its type is reported by the
+/// first call that waits for its column.
 ///
 /// # Safety
 ///

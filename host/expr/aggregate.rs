@@ -89,7 +89,7 @@ impl Aggregation {
 
     /// Aggregates only the rows for which `predicate` is true, as SQL's `FILTER` does. Other aggregates, and
     /// the groups themselves, are not affected. Several filters keep the rows for which all predicates are
-    /// true.
+    /// true. The values of other rows are computed as well, so they can fail, as in DataFusion.
     pub fn filter(self, predicate: impl Into<Expr>) -> Aggregation {
         let predicate = predicate.into();
         let name = format!("{} filter ({predicate})", self.name);

@@ -13,7 +13,7 @@ use bowstring::array::{Batches, Place};
 use bowstring::compute::{Query, aggregate};
 use bowstring::expr::{
     Aggregation, Expr, Options, bit_and, bit_or, bit_xor, bool_or, col, count, count_all, count_distinct,
-    first, first_value, last, last_value, max, mean, median, min, quantile, stddev, sum, variance,
+    first, first_value, last, last_value, lit, max, mean, median, min, quantile, stddev, sum, variance,
 };
 use bowstring::{DeviceBatch, Error, Stream};
 
@@ -385,6 +385,52 @@ fn all_rows_are_one_group_without_keys() {
                 }
             }
         }
+    }
+}
+
+/// A stream without batches is all rows of nothing, and one of several batches is like their rows at once.
+#[test]
+fn streams_are_one_group_without_keys() {
+    let mut random = Random::new(66);
+    let n = array(&DataType::Int16, 90, Nulls::Some, &mut random);
+    let t = array(&DataType::Utf8, 90, Nulls::Some, &mut random);
+    for target in &devices() {
+        let batch = batch_on(target, &[("n", n.clone()), ("t", t.clone())]);
+        let all = [max(col("t")), count_distinct(col("n")), median(col("n")), count_all()];
+        let query = Query::new().filter(col("n").gt(0)).aggregate(all);
+        let query = query.bind(batch.schema(), &Options::default()).unwrap();
+        let place = target.stream.device().place();
+        let run = |parts: Vec<DeviceBatch>| {
+            let parts = Batches::new(batch.schema().clone(), place, parts.into_iter().map(Ok));
+            let mut made = query.run_batches(parts, &target.stream);
+            let row = made.next().unwrap().unwrap();
+            assert!(made.next().is_none());
+            row
+        };
+        let whole = query.run(&batch, &target.stream).wait().unwrap();
+        let cut =
+            run(vec![batch.slice(0, 30).unwrap(), batch.slice(30, 0).unwrap(), batch.slice(30, 60).unwrap()]);
+        let none = run(vec![]);
+        for (i, whole) in whole.columns().iter().enumerate() {
+            target.assert_same(&cut.columns()[i], &target.export(whole), &format_args!("{i} on {target:?}"));
+            let none = target.export(&none.columns()[i]);
+            match none.as_primitive_opt::<Int64Type>() {
+                Some(count) => assert_eq!(count.value(0), 0, "{i} on {target:?}"),
+                None => assert!(none.is_null(0), "{i} on {target:?}"),
+            }
+        }
+    }
+}
+
+/// Values of rows that an aggregate's own filter excludes are computed, as in DataFusion.
+#[test]
+fn excluded_rows_may_fail() {
+    let n: ArrayRef = Arc::new(Int32Array::from(vec![2, 0, 5]));
+    for target in &devices() {
+        let batch = batch_on(target, &[("n", n.clone())]);
+        let failing = sum(lit(10) / col("n")).filter(col("n").neq(0));
+        let failed = aggregate(&batch, &[failing], None, &target.stream).wait();
+        assert!(matches!(failed, Err(Error::Evaluation { row: 1, .. })), "{failed:?} on {target:?}");
     }
 }
 
