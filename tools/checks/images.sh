@@ -51,7 +51,8 @@ for package in json.load(sys.stdin)["packages"]:
     local packed=$work/packages crate folder
     rm -rf "$packed"
     mkdir -p "$packed/python" "$packed/docs"
-    for crate in target/package/tmp-crate/*.crate; do tar xzf "$crate" -C "$packed"; done
+    # -m: packed files have one old time, by which cargo would not see what changed since another run.
+    for crate in target/package/tmp-crate/*.crate; do tar xzmf "$crate" -C "$packed"; done
     cp -r python/src "$packed/python"
     cp -r examples "$packed"
     cp -r docs/programs "$packed/docs"
