@@ -1,6 +1,7 @@
 //! The one test binary: a file per topic.
 
 mod accumulators;
+mod accumulators_of_all;
 mod atomics;
 mod batches;
 mod bench_model;
