@@ -6,9 +6,12 @@ use arrow_array::new_empty_array;
 use arrow_schema::{DataType, Field, Schema};
 
 use crate::array::Bitmap;
+use crate::compute::engine;
 use crate::compute::evaluated::Evaluated;
+use crate::engine::{GroupFold, Groups};
 use crate::exchange::from_arrow;
 use crate::expr::{Expr, Options};
+use crate::rules::folded_type;
 use crate::{DeviceArray, DeviceBatch, Result, Stream};
 
 /// Computes one column of others, which it knows by their numbers.
@@ -28,9 +31,9 @@ pub(super) fn unnamed(columns: Vec<DeviceArray>) -> Result<DeviceBatch> {
     DeviceBatch::try_new(Arc::new(Schema::new(fields)), columns, rows)
 }
 
-/// Returns the array with nulls where `counts`, Booleans without nulls, is false.
-pub(super) fn where_true(values: &DeviceArray, counts: &DeviceArray) -> Result<DeviceArray> {
-    let mut parts = values.clone().into_parts();
+/// Returns Booleans, of which none is null, with null in the place of false.
+pub(super) fn null_unless_true(counts: &DeviceArray) -> Result<DeviceArray> {
+    let mut parts = counts.clone().into_parts();
     parts.validity = Some(Bitmap { buffer: counts.buffers()[0].clone(), offset: counts.offset() });
     parts.null_count = None;
     DeviceArray::try_new(parts)
@@ -39,4 +42,23 @@ pub(super) fn where_true(values: &DeviceArray, counts: &DeviceArray) -> Result<D
 /// An array without rows.
 pub(super) fn empty(of: &DataType, stream: &Stream) -> Result<DeviceArray> {
     stream.upload(&from_arrow(&new_empty_array(of))?)
+}
+
+/// Folds the values of groups, of which there may be none.
+pub(super) async fn fold_groups(
+    folds: &[GroupFold],
+    groups: &Groups,
+    stream: &Stream,
+) -> Result<Vec<DeviceArray>> {
+    if folds.is_empty() {
+        return Ok(vec![]);
+    }
+    if groups.is_empty() {
+        let type_of = |one: &GroupFold| {
+            let of = one.values.as_ref().map_or(&DataType::Null, DeviceArray::data_type);
+            folded_type(one.fold, of, one.wraps).unwrap_or_else(|| of.clone())
+        };
+        return folds.iter().map(|one| empty(&type_of(one), stream)).collect();
+    }
+    engine(stream).fold_groups(folds, groups, stream)?.await
 }

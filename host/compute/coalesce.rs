@@ -59,7 +59,7 @@ pub struct Coalescer {
     /// Its pieces otherwise, which are concatenated when it is complete, and their rows.
     pieces: Vec<DeviceBatch>,
     rows: usize,
-    /// What to do next, in this order. The first step waits for the device.
+    /// The next steps, in their order. The first one waits for the device.
     begun: VecDeque<Step>,
     /// Each batch has `target` rows or a multiple, which is split on request; the last may have fewer.
     completed: VecDeque<Pending<DeviceBatch>>,
@@ -109,7 +109,7 @@ impl Coalescer {
     pub fn push_batch(&mut self, batch: &DeviceBatch) -> Result<()> {
         columns_are_of("coalesce", &self.schema, batch.columns())?;
         reach_all("coalesce", batch.columns(), &self.stream)?;
-        self.add(Pending::known(batch.slice(0, batch.len())))
+        self.add(Pending::known(Ok(batch.clone())))
     }
 
     /// Adds the rows for which `mask` is true, as by [`filter`].

@@ -16,7 +16,7 @@ use super::settled::settled;
 use super::{Selection, engine, reach_all};
 use crate::array::{Batches, Place};
 use crate::expr::bind::bind;
-use crate::expr::plan::{Id, Op, Plan};
+use crate::expr::plan::{Op, Plan};
 use crate::expr::{Aggregation, Expr, Fold, Folding, Options};
 use crate::rules::{Folded, has_extremes, prepared};
 use crate::{DeviceBatch, Error, Pending, Result, Stream};
@@ -152,20 +152,25 @@ impl Query {
         schema: &Schema,
         options: &Options,
     ) -> Result<Option<(Plan, Folded)>> {
-        let Some(foldings) = aggregations.iter().map(Aggregation::folding).collect::<Option<Vec<Folding>>>()
-        else {
-            return Ok(None);
-        };
-        let of: Vec<Expr> = aggregations.iter().map(|one| one.of.clone()).collect();
-        let plan = bind(None, &of, schema, options)?;
+        let foldings: Option<Vec<Folding>> = aggregations.iter().map(Aggregation::folding).collect();
+        let Some(foldings) = foldings.filter(|_| self.keys.is_empty()) else { return Ok(None) };
         // Programs find no least value of Booleans, text and other types that are no numbers.
-        let in_programs =
-            |(one, of): (&Folding, &Id)| one.fold == Fold::Sum || has_extremes(&plan.nodes[*of].data_type);
-        if !self.keys.is_empty() || !foldings.iter().zip(&plan.outputs).all(in_programs) {
-            return Ok(None);
+        let is_program = |plan: &Plan| {
+            let mut outputs = foldings.iter().zip(&plan.outputs);
+            outputs.all(|(one, of)| one.fold == Fold::Sum || has_extremes(&plan.nodes[*of].data_type))
+        };
+        // Nor can they make text null where a filter is not true, so types are first read without filters.
+        if aggregations.iter().any(|one| one.filter.is_some()) {
+            let of: Vec<Expr> = aggregations.iter().map(|one| one.of.clone()).collect();
+            if !is_program(&bind(None, &of, schema, options)?) {
+                return Ok(None);
+            }
         }
         let of: Vec<Expr> = foldings.iter().map(|one| one.of.clone()).collect();
         let mut plan = bind(self.filter.as_ref(), &of, schema, options)?;
+        if !is_program(&plan) {
+            return Ok(None);
+        }
         for (i, one) in foldings.iter().enumerate() {
             let of = plan.outputs[i];
             plan.outputs[i] = prepared(one, &mut plan, of)?;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, FieldRef, Schema};
 
-use super::arrays::computed;
+use super::arrays::{computed, fold_groups};
 use super::query::Query;
 use super::{Columns, SortColumn, SortOptions, TakeOptions, engine, group, lexsort_to_indices, take};
 use crate::engine::{GroupFold, Groups};
@@ -92,12 +92,13 @@ impl Windows {
         let plain = TakeOptions::default();
         let ids = take(parts.ids(), &order, &plain, &stream).await?;
         let sorted = Groups { ids, firsts: parts.firsts().clone() };
-        let [starts, counts] = bounds(&sorted, &stream).await?;
-        let [starts, counts] =
-            [take(&starts, parts.ids(), &plain, &stream), take(&counts, parts.ids(), &plain, &stream)];
+        let fold = |fold| GroupFold { fold, values: None, wraps: false };
+        let folds = [Reduction::First, Reduction::Fold(Fold::Count)].map(fold);
+        let folded = fold_groups(&folds, &sorted, &stream).await?;
+        let [starts, counts] = [0, 1].map(|i: usize| take(&folded[i], parts.ids(), &plain, &stream));
         // Each row is a group of its own, whose first place is the only one.
         let rows = Groups { ids: order.clone(), firsts: order.clone() };
-        let [places, _] = bounds(&rows, &stream).await?;
+        let places = firsts(&rows, &stream).await?;
         let by = by.into_iter().map(|(values, _)| values).collect();
         let (starts, counts) = (starts.await?, counts.await?);
         Ok(Windows(Arc::new(Inner { stream, parts, by, order, places, starts, counts })))
@@ -114,7 +115,7 @@ impl Windows {
             let peers = this.peers().await?;
             let sorted = take(peers.ids(), &this.order, &TakeOptions::default(), &this.stream).await?;
             let sorted = Groups { ids: sorted, firsts: peers.firsts().clone() };
-            let [firsts, _] = bounds(&sorted, &this.stream).await?;
+            let firsts = firsts(&sorted, &this.stream).await?;
             let first = take(&firsts, peers.ids(), &TakeOptions::default(), &this.stream).await?;
             this.number(first).await
         })
@@ -234,17 +235,8 @@ fn wide(index: usize) -> Expr {
     nth(index).cast(DataType::UInt64)
 }
 
-/// Returns the first place of each group, and the number of its rows.
-async fn bounds(groups: &Groups, stream: &Stream) -> Result<[DeviceArray; 2]> {
-    if groups.is_empty() {
-        return Ok([
-            groups.firsts().clone(),
-            computed(nth(0).cast(DataType::Int64), vec![groups.firsts().clone()], stream).await?,
-        ]);
-    }
-    let fold = |fold| GroupFold { fold, values: None, wraps: false };
-    let folds = [Reduction::First, Reduction::Fold(Fold::Count)].map(fold);
-    let mut folded = engine(stream).fold_groups(&folds, groups, stream)?.await?;
-    let counts = folded.remove(1);
-    Ok([folded.remove(0), counts])
+/// Returns the first place of each group.
+async fn firsts(groups: &Groups, stream: &Stream) -> Result<DeviceArray> {
+    let first = GroupFold { fold: Reduction::First, values: None, wraps: false };
+    Ok(fold_groups(&[first], groups, stream).await?.remove(0))
 }

@@ -7,7 +7,7 @@ use arrow_schema::{DataType, Field};
 
 use super::kept::{counted, quantiles};
 use super::partial::Partial;
-use crate::compute::arrays::{computed, empty};
+use crate::compute::arrays::computed;
 use crate::compute::{CastOptions, cast, engine};
 use crate::exchange::from_arrow;
 use crate::expr::{Literal, if_else, nth};
@@ -86,7 +86,6 @@ pub(super) async fn result(
             let variance = computed(variance, both, stream).await?;
             if *root { engine(stream).roots(&variance, stream) } else { Ok(variance) }
         }
-        _ if made.keys.is_empty() => empty(to, stream),
         Made::Distinct(number) => counted(&made.kept[*number], stream).await,
         Made::Quantile(number, part) => quantiles(&made.kept[*number], *part, stream).await,
     }

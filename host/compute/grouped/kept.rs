@@ -2,8 +2,8 @@
 
 use arrow_schema::DataType;
 
-use crate::compute::arrays::{computed, unnamed};
-use crate::compute::{SortColumn, SortOptions, TakeOptions, engine, group, lexsort_to_indices, take};
+use crate::compute::arrays::{computed, fold_groups, null_unless_true, unnamed};
+use crate::compute::{SortColumn, SortOptions, TakeOptions, group, lexsort_to_indices, take};
 use crate::engine::{GroupFold, Groups};
 use crate::expr::{Fold, Literal, Reduction, if_else, nth};
 use crate::{DeviceArray, DeviceBatch, Result, Stream};
@@ -46,10 +46,9 @@ impl Kept {
 pub(super) async fn counted(rows: &DeviceBatch, stream: &Stream) -> Result<DeviceArray> {
     let (keys, [_, counts]) = split::<2>(rows);
     let groups = group(keys, stream).await?;
-    let one = if_else(nth(0), Literal::of(DataType::Int8, 1), Literal::null(DataType::Int8));
-    let values = Some(computed(one, vec![counts], stream).await?);
+    let values = Some(null_unless_true(&counts)?);
     let count = GroupFold { fold: Reduction::Fold(Fold::Count), values, wraps: false };
-    Ok(engine(stream).fold_groups(&[count], &groups, stream)?.await?.remove(0))
+    Ok(fold_groups(&[count], &groups, stream).await?.remove(0))
 }
 
 /// Returns the number below which a part of the numbers of each group lies. They are the last column, as
@@ -67,7 +66,7 @@ pub(super) async fn quantiles(rows: &DeviceBatch, part: f64, stream: &Stream) ->
     let groups = Groups { ids, firsts: groups.firsts().clone() };
     let fold = |fold, values| GroupFold { fold, values, wraps: false };
     let folds = [fold(Reduction::First, None), fold(Reduction::Fold(Fold::Count), Some(sorted.clone()))];
-    let mut folded = engine(stream).fold_groups(&folds, &groups, stream)?.await?;
+    let mut folded = fold_groups(&folds, &groups, stream).await?;
     let (counts, firsts) = (folded.remove(1), folded.remove(0));
     // The place among the numbers, which is between two of them.
     let place = (nth(1) - 1).cast(DataType::Float64) * part;

@@ -2,11 +2,10 @@
 
 use arrow_schema::DataType;
 
-use crate::compute::arrays::{computed, empty, where_true};
-use crate::compute::{SortOptions, TakeOptions, engine, sort_to_indices, take};
+use crate::compute::arrays::{computed, fold_groups, null_unless_true};
+use crate::compute::{SortOptions, TakeOptions, is_not_null, sort_to_indices, take};
 use crate::engine::{GroupFold, Groups};
 use crate::expr::{Expr, Fold, Reduction, nth};
-use crate::rules::folded_type;
 use crate::{DeviceArray, Result, Stream};
 
 /// Something that is kept of each group.
@@ -120,7 +119,7 @@ impl State {
             State::Row(row) => {
                 let counts = match row.again {
                     Again::All => None,
-                    Again::Valid => Some(crate::compute::is_not_null(&values, stream).await?),
+                    Again::Valid => Some(is_not_null(&values, stream).await?),
                     Again::Some(rows) => {
                         Some(computed(nth(0).gt(0), vec![states[rows].clone()], stream).await?)
                     }
@@ -184,7 +183,7 @@ pub(super) async fn folded(
 /// The fold that finds the first or the last row that counts.
 fn place(which: Which, counts: Option<&DeviceArray>) -> Result<GroupFold> {
     let fold = if matches!(which, Which::First | Which::Least) { Reduction::First } else { Reduction::Last };
-    let values = counts.map(|counts| where_true(counts, counts)).transpose()?;
+    let values = counts.map(null_unless_true).transpose()?;
     Ok(GroupFold { fold, values, wraps: false })
 }
 
@@ -207,19 +206,4 @@ async fn extreme(
     let places = fold_groups(&[place(which, counts.as_ref())?], &sorted, stream).await?;
     let rows = take(&order, &places[0], &plain, stream).await?;
     take(values, &rows, &plain, stream).await
-}
-
-/// Folds the values of groups, of which there may be none.
-async fn fold_groups(folds: &[GroupFold], groups: &Groups, stream: &Stream) -> Result<Vec<DeviceArray>> {
-    if folds.is_empty() {
-        return Ok(vec![]);
-    }
-    if groups.is_empty() {
-        let type_of = |one: &GroupFold| {
-            let of = one.values.as_ref().map_or(&DataType::Null, DeviceArray::data_type);
-            folded_type(one.fold, of, one.wraps).unwrap_or_else(|| of.clone())
-        };
-        return folds.iter().map(|one| empty(&type_of(one), stream)).collect();
-    }
-    engine(stream).fold_groups(folds, groups, stream)?.await
 }
