@@ -180,6 +180,15 @@ pub(crate) trait Engine: Sync {
     /// Returns the rows, as UInt32, that differ from the row before them, and the first row.
     fn partition(&self, columns: &[DeviceArray], stream: &Stream) -> Result<Pending<DeviceArray>>;
 
+    /// Orders the rows of plain columns, of which there is at least one, by the part that a hash of their
+    /// keys chooses. All engines have the same hashes.
+    fn partition_by_hash(
+        &self,
+        columns: &[DeviceArray],
+        parts: usize,
+        stream: &Stream,
+    ) -> Result<Pending<HashPartitions>>;
+
     /// The numbers from 0 on, of so many rows, as UInt32.
     fn numbers(&self, rows: usize, stream: &Stream) -> Result<DeviceArray>;
 
@@ -314,6 +323,15 @@ pub struct Groups {
     pub(crate) ids: DeviceArray,
     /// The first row of each group, as UInt32. They ascend.
     pub(crate) firsts: DeviceArray,
+}
+
+/// Rows in parts that a hash of their keys has chosen.
+#[derive(Clone, Debug)]
+pub struct HashPartitions {
+    /// The rows, part after part, as UInt32.
+    pub(crate) order: DeviceArray,
+    /// The place of each part's first row, and the number of all rows.
+    pub(crate) starts: Vec<usize>,
 }
 
 /// A fold of the values of each group, which skips nulls.

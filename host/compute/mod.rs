@@ -28,6 +28,7 @@
 //! | [`rank`], [`partition`] | like [`sort_to_indices`], and once more; `partition` once | nothing |
 //! | [`sort`], [`sort_by`] | like [`sort_to_indices`] and [`take`] | the rows, once |
 //! | [`group`] | once per call | nothing |
+//! | [`partition_by_hash`], [`HashPartitions::split`] | once, like [`take`] | nothing, the rows |
 //! | [`distinct`], [`Query::group_by`] | like [`group`] and [`take`] | the first rows of groups |
 //! | [`value_counts`], [`Windows::new`] | like [`group`], and a sort | what they are about, once |
 //! | [`zip()`], [`interleave`] | like [`concat()`] and [`take`] | all rows, and those that are taken |
@@ -47,6 +48,7 @@ mod fill_null;
 mod filter;
 mod grouped;
 mod groups;
+mod hash_partitions;
 mod interleave;
 mod join;
 mod join_table;
@@ -73,6 +75,7 @@ pub use expressions::{aggregate, evaluate, filter_where};
 pub use fill_null::fill_null;
 pub use filter::filter;
 pub use groups::{Groups, distinct, group};
+pub use hash_partitions::{HashPartitions, partition_by_hash};
 pub use interleave::interleave;
 pub use join::{JoinKind, JoinOptions, join};
 pub use join_table::{JoinTable, Matches, Pairs};

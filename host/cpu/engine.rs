@@ -13,12 +13,13 @@ use super::indices::Indices;
 use super::selection::{PARALLEL, Selection};
 use super::threads::among_threads;
 use super::{
-    admitted, cast, concat, filter, group, join, logical, map, memory, nulls, program, sort, take, text,
+    admitted, cast, concat, filter, group, hashed, join, logical, map, memory, nulls, program, sort, take,
+    text,
 };
 use crate::array::{Bitmap, DeviceArray, Parts, Side};
 use crate::engine::{
-    Assembly, Engine, Filtered, GroupFold, Groups, Later, NullCheck, OutOfBounds, Selected, Table, Ties,
-    Valid,
+    Assembly, Engine, Filtered, GroupFold, Groups, HashPartitions, Later, NullCheck, OutOfBounds, Selected,
+    Table, Ties, Valid,
 };
 use crate::expr::Fold;
 use crate::expr::plan::{Plan, TextTest};
@@ -274,6 +275,19 @@ impl Engine for Cpu {
         let columns = columns.iter().map(|column| admitted(column).map(Cow::into_owned));
         let columns = columns.collect::<Result<Vec<DeviceArray>>>()?;
         Ok(Pending::known(sort::partition(&columns, stream.device().host_pool())))
+    }
+
+    fn partition_by_hash(
+        &self,
+        columns: &[DeviceArray],
+        parts: usize,
+        stream: &Stream,
+    ) -> Result<Pending<HashPartitions>> {
+        let columns = columns.iter().map(|column| admitted(column).map(Cow::into_owned));
+        let columns = columns.collect::<Result<Vec<DeviceArray>>>()?;
+        let rows = columns.first().map_or(0, DeviceArray::len);
+        let (order, starts) = hashed::partition_by_hash(&columns, parts, stream.device().host_pool())?;
+        Ok(Pending::known(Ok(HashPartitions { order: group::uint32(order, rows)?, starts })))
     }
 
     fn numbers(&self, rows: usize, stream: &Stream) -> Result<DeviceArray> {

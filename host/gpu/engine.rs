@@ -14,8 +14,8 @@ use super::structure::logical;
 use super::{Outside, Source, cast, concat, filter, group, join, nulls, selection, sort, take, text};
 use crate::array::{Bitmap, DeviceArray, Side};
 use crate::engine::{
-    Assembly, Engine, Filtered, GroupFold, Groups, Later, NullCheck, OutOfBounds, Selected, Table, Ties,
-    Valid,
+    Assembly, Engine, Filtered, GroupFold, Groups, HashPartitions, Later, NullCheck, OutOfBounds, Selected,
+    Table, Ties, Valid,
 };
 use crate::expr::Fold;
 use crate::expr::plan::{Plan, TextTest};
@@ -236,6 +236,15 @@ impl Engine for Gpu {
 
     fn partition(&self, columns: &[DeviceArray], stream: &Stream) -> Result<Pending<DeviceArray>> {
         sort::groups::partition(columns, stream)
+    }
+
+    fn partition_by_hash(
+        &self,
+        columns: &[DeviceArray],
+        parts: usize,
+        stream: &Stream,
+    ) -> Result<Pending<HashPartitions>> {
+        group::partition_by_hash(columns, parts, stream)
     }
 
     fn numbers(&self, rows: usize, stream: &Stream) -> Result<DeviceArray> {

@@ -1,10 +1,10 @@
 //! Arrays with their values in place of keys and runs.
 
 use arrow_cast::CastOptions;
-use arrow_schema::DataType;
 
 use super::cast::cast;
 use crate::array::DeviceArray;
+use crate::rules::value_type;
 use crate::{Error, Result, Stream};
 
 /// Returns the arrays, each as [`decoded_one`] does.
@@ -18,19 +18,10 @@ pub(crate) async fn decoded(columns: &[DeviceArray], stream: &Stream) -> Result<
 
 /// Returns the array with its values in place of keys and runs, unless these values are nested.
 pub(crate) async fn decoded_one(values: &DeviceArray, stream: &Stream) -> Result<DeviceArray> {
-    let plain = plain(values.data_type());
+    let plain = value_type(values.data_type());
     if plain == values.data_type() || plain.is_nested() {
         return Ok(values.clone());
     }
     let cast = cast(&[(values, plain)], &CastOptions::default(), stream)?.await?;
     cast.into_iter().next().ok_or_else(|| Error::invalid("cast", "no array"))
-}
-
-/// Returns the type that keys and runs refer to in the end.
-fn plain(of: &DataType) -> &DataType {
-    match of {
-        DataType::Dictionary(_, of) => plain(of),
-        DataType::RunEndEncoded(_, of) => plain(of.data_type()),
-        of => of,
-    }
 }

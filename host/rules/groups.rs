@@ -34,6 +34,15 @@ pub(crate) fn folded_type(fold: Reduction, of: &DataType, wraps: bool) -> Option
     })
 }
 
+/// Returns the type that keys of dictionaries and runs refer to in the end.
+pub(crate) fn value_type(of: &DataType) -> &DataType {
+    match of {
+        DataType::Dictionary(_, of) => value_type(of),
+        DataType::RunEndEncoded(_, of) => value_type(of.data_type()),
+        of => of,
+    }
+}
+
 /// Divides the sum of decimals by their number, after moving its point by `up` digits. A quotient of more
 /// than 38 digits is an error, or `None` if `safe`.
 pub(crate) fn mean_of_decimals(

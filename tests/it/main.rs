@@ -39,6 +39,7 @@ mod fuzz;
 mod generators;
 mod groups;
 mod groups_devices;
+mod hash_partitions;
 mod images;
 mod interrupts;
 mod joins;

@@ -9,8 +9,10 @@ mod columns;
 mod hash;
 mod keys;
 mod members;
+mod parts;
 mod table;
 
 pub(super) use columns::{Columns, is_plain};
 pub(super) use keys::Nulls;
+pub(super) use parts::partition_by_hash;
 pub(super) use table::{Groups, NONE, RANGE, Table, grouped};

@@ -24,7 +24,8 @@ use crate::rules::check_rows;
 pub(super) use columns::ranks_of;
 use columns::{flatten, keys};
 use ordered::{ordered, starts_of_groups};
-use radix::{CHUNK, LEAF};
+pub(super) use radix::CHUNK;
+use radix::LEAF;
 
 /// Returns the rows of columns in their order, the first `limit` of them.
 pub(super) fn sort_to_indices(
@@ -86,6 +87,12 @@ pub(super) fn partition(columns: &[DeviceArray], pool: &HostPool) -> Result<Devi
         memory::values_mut::<u32>(&mut memory).iter_mut().zip(starts).for_each(|(out, (row, _))| *out = row);
         numbers(memory.freeze(count * 4), count)
     })
+}
+
+/// Moves numbers to the places of a digit, which is `bits` wide, `shift` bits above the lowest. Equal digits
+/// keep their order. Returns where each digit starts, and the end.
+pub(super) fn by_digit(items: &[u64], to: &mut [u64], shift: u32, bits: u32) -> Result<Vec<usize>> {
+    radix::scatter(items, to, shift, bits)
 }
 
 fn rows_of(columns: &[(&DeviceArray, SortOptions)]) -> usize {

@@ -15,7 +15,7 @@ use super::items::{Item, differing};
 use super::keys::{Cursor, Keys};
 
 /// The items that one thread makes or counts at a time.
-pub(super) const CHUNK: usize = 16 * 1024;
+pub(in crate::cpu) const CHUNK: usize = 16 * 1024;
 /// The most items of a bucket that one thread sorts, unless it would be idle otherwise.
 pub(super) const LEAF: usize = 64 * 1024;
 /// The bits of the digit that splits items for all threads.
@@ -123,7 +123,7 @@ fn all_differing<I: Item>(items: &[I]) -> Result<I> {
 
 /// Moves items to the places of their digits, in the same order within a digit. Returns where each digit
 /// starts, and the end.
-fn scatter<I: Item>(items: &[I], to: &mut [I], shift: u32, digit_bits: u32) -> Result<Vec<usize>> {
+pub(super) fn scatter<I: Item>(items: &[I], to: &mut [I], shift: u32, digit_bits: u32) -> Result<Vec<usize>> {
     let digits = 1usize << digit_bits;
     let digit = |item: I| item.above(shift).low() as usize & (digits - 1);
     let len = items.len().div_ceil(4 * here()).max(CHUNK);

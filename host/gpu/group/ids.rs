@@ -1,11 +1,12 @@
 //! The groups of equal rows, by a hash table.
 
 use arrow_schema::DataType;
-use bowstring_kernels::group::keys::{CHECK, Check, WORDS, Words};
+use bowstring_kernels::group::keys::{CHECK, Check};
 use bowstring_kernels::group::table::{IDS, INSERT, Ids, Insert, NUMBER, Number, OWN, Own};
 use bowstring_kernels::memory::In;
 use bowstring_kernels::target::find;
 
+use super::keys::{Key, check_key, fit_words, make_words};
 use crate::array::{Bitmap, DeviceArray, outside};
 use crate::engine::Groups;
 use crate::gpu::plain::decoded;
@@ -49,54 +50,6 @@ pub(crate) fn group(columns: &[DeviceArray], stream: &Stream) -> Result<Pending<
         pass.finish()?;
         Ok(groups)
     }))
-}
-
-/// Checks that devices compare rows of an array.
-pub(crate) fn check_key(pass: &Pass, values: &DeviceArray) -> Result<()> {
-    use DataType::{Dictionary, RunEndEncoded, Union};
-    match values.data_type() {
-        of @ (Dictionary(..) | RunEndEncoded(..) | Union(..)) => Err(pass.unsupported(of)),
-        of if of.is_nested() => Err(pass.unsupported(of)),
-        _ => Ok(()),
-    }
-}
-
-/// A column of keys.
-pub(crate) struct Key {
-    compared: Compared,
-    /// The bits of a value; `None` if it has any number of them.
-    bits: Option<u64>,
-    /// Whether null is a value, or else rows with nulls do not count.
-    nullable: bool,
-}
-
-impl Key {
-    /// Describes a column; `None` if all of its rows are equal.
-    pub fn new(
-        pass: &Pass,
-        values: &DeviceArray,
-        compared: Option<Compared>,
-        nullable: bool,
-    ) -> Result<Option<Key>> {
-        let compared = compared.ok_or_else(|| pass.unsupported(values.data_type()))?;
-        let bits = match compared.key {
-            0 => None,
-            3 => Some(1),
-            unit => Some(8 * u64::from(unit) * compared.pieces),
-        };
-        Ok((bits != Some(0) || nullable).then_some(Key { compared, bits, nullable }))
-    }
-
-    /// The bits of a value and of its null.
-    fn packed(&self) -> Option<u64> {
-        self.bits?.checked_add(self.nullable.into())
-    }
-}
-
-/// Whether words hold all of the keys, so that equal words are equal keys.
-fn fit_words(keys: &[Key]) -> bool {
-    let bits = keys.iter().map(Key::packed).try_fold(0u64, |sum, bits| sum.checked_add(bits?));
-    bits.is_some_and(|bits| bits <= 64)
 }
 
 /// Rows with their groups.
@@ -202,42 +155,4 @@ pub(crate) async fn numbered(
         return Ok(Numbered { ids, firsts: out, count, hashed });
     }
     Err(pass.unsupported("keys whose hashes are equal"))
-}
-
-/// Makes the words of rows.
-pub(crate) fn make_words(
-    pass: &mut Pass,
-    keys: &[Key],
-    rows: usize,
-    exact: bool,
-    seed: u64,
-    words: &[Region; 2],
-    fault: &Region,
-) -> Result<Region> {
-    if keys.is_empty() {
-        pass.fill(&words[0], 0)?;
-    }
-    for (i, key) in keys.iter().enumerate() {
-        let Compared { key: unit, values, pieces, valid: (valid, valid_offset), column } = key.compared;
-        let entry = find(WORDS, &[unit]).ok_or_else(|| pass.unsupported("keys"))?;
-        let (bits, seed) = match key.packed().filter(|_| exact) {
-            Some(bits) => (bits, key.bits.map_or(0, |bits| 1u64.checked_shl(bits as u32).unwrap_or(0))),
-            None => (0, seed),
-        };
-        let args = Words {
-            values,
-            pieces,
-            valid,
-            valid_offset,
-            column,
-            rows: rows as u64,
-            before: if i == 0 { In::absent() } else { words[(i + 1) % 2].input() },
-            bits,
-            seed,
-            out: words[i % 2].out(),
-            fault: fault.out(),
-        };
-        pass.launch(entry, &args)?;
-    }
-    Ok(words[keys.len().saturating_sub(1) % 2].clone())
 }

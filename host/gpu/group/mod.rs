@@ -10,10 +10,13 @@
 mod divide;
 mod folds;
 pub(crate) mod ids;
+pub(crate) mod keys;
+mod parts;
 mod root;
 pub(crate) mod segments;
 
 pub(super) use divide::divide_sums;
 pub(super) use folds::fold_groups;
 pub(super) use ids::group;
+pub(super) use parts::partition_by_hash;
 pub(super) use root::roots;

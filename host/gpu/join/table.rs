@@ -10,8 +10,8 @@ use bowstring_kernels::target::find;
 use super::pairs::{Ordered, pairs};
 use crate::array::{Bitmap, DeviceArray, outside};
 use crate::engine::Table;
-use crate::gpu::bitmap::and;
-use crate::gpu::group::ids::{Hashed, Key, Numbered, check_key, make_words, numbered};
+use crate::gpu::group::ids::{Hashed, Numbered, numbered};
+use crate::gpu::group::keys::{Key, described, make_words};
 use crate::gpu::group::segments::{placed, segments};
 use crate::gpu::plain::decoded;
 use crate::gpu::structure::alike::{Compared, compared_with_others};
@@ -79,44 +79,6 @@ pub(crate) fn table(
         pass.finish()?;
         Ok(Arc::new(table) as Arc<dyn Table>)
     }))
-}
-
-/// Describes the keys of one side, and the rows that are compared at all; `None` if all are.
-async fn described(
-    pass: &mut Pass,
-    keys: &[DeviceArray],
-    nulls_equal: bool,
-) -> Result<(Vec<Key>, Option<Bitmap>)> {
-    let rows = keys.first().map_or(0, DeviceArray::len);
-    let (mut described, mut valid) = (vec![], None);
-    for values in keys {
-        pass.input(values)?;
-        if *values.data_type() == DataType::Null {
-            if !nulls_equal {
-                let none = pass.zeroed(rows.div_ceil(32) * 4)?;
-                valid = Some(Bitmap { buffer: none.buffer(), offset: 0 });
-            }
-            continue;
-        }
-        check_key(pass, values)?;
-        // An array without rows may have no buffers to describe.
-        if rows == 0 {
-            continue;
-        }
-        let key = compared_with_others(pass, values).await?;
-        described.extend(Key::new(pass, values, key, nulls_equal)?);
-        if let (false, Some(own)) = (nulls_equal, values.possible_nulls()) {
-            valid = Some(match valid {
-                None => own.clone(),
-                Some(others) => {
-                    let both = pass.output(rows.div_ceil(32) * 4)?;
-                    and(pass, bits(&others), bits(own), rows, &both)?;
-                    Bitmap { buffer: both.buffer(), offset: 0 }
-                }
-            });
-        }
-    }
-    Ok((described, valid))
 }
 
 impl Table for DeviceTable {

@@ -62,7 +62,7 @@ impl Booleans {
 
 /// Adds a word to a hash. Every bit of both reaches the upper half, which then reaches the lower one.
 #[inline(always)]
-pub(crate) fn mixed(hash: u64, word: u64) -> u64 {
+pub fn mixed(hash: u64, word: u64) -> u64 {
     let mixed = (hash ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let mixed = (mixed ^ mixed >> 32).wrapping_mul(0xd6e8_feb8_6659_fd93);
     mixed ^ mixed >> 32

@@ -86,7 +86,7 @@ kernel! {
 }
 
 /// The word of a null among hashes.
-const NULL: u64 = 0x6e75_6c6c_6e75_6c6c;
+pub const NULL: u64 = 0x6e75_6c6c_6e75_6c6c;
 
 /// Rows whose value fits a word.
 trait Packed: Hashed {

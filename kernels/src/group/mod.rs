@@ -8,6 +8,7 @@
 pub mod divide;
 pub mod fold;
 pub mod keys;
+pub mod parts;
 pub mod root;
 pub mod segments;
 pub mod table;
@@ -15,7 +16,7 @@ pub mod table;
 host_only! {
     /// The tables of entries of these modules.
     pub(crate) static TABLES: &[&dyn crate::target::Table] = &[
-        &divide::DIVIDE, &fold::FOLD, &keys::CHECK, &keys::WORDS, &root::ROOT,
+        &divide::DIVIDE, &fold::FOLD, &keys::CHECK, &keys::WORDS, &parts::PARTS, &root::ROOT,
         &segments::LENGTHS, &segments::PIECES, &segments::SPANS,
         &table::IDS, &table::INSERT, &table::NUMBER, &table::OWN,
     ];
