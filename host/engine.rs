@@ -4,6 +4,8 @@
 //! The one idea: an operation checks its arguments, chooses an engine once, and then only asks. So it is
 //! written once, and the two implementations have whatever differs between the host and a device.
 
+mod groups;
+
 use std::borrow::Cow;
 use std::future::Future;
 use std::pin::Pin;
@@ -14,9 +16,11 @@ use arrow_schema::{DataType, SchemaRef, SortOptions};
 use bowstring_kernels::map::functions::FunctionCall;
 
 use crate::array::{Bitmap, DeviceArray, DeviceBatch, Side};
+use crate::expr::Fold;
 use crate::expr::plan::{Plan, TextTest};
-use crate::expr::{Fold, Reduction};
 use crate::{Pending, Result, Stream};
+pub(crate) use groups::{Frames, GroupFold};
+pub use groups::{Groups, HashPartitions};
 
 /// A result that is computed when it is awaited.
 pub(crate) type Later<'a, T> = Pin<Box<dyn Future<Output = Result<T>> + Send + 'a>>;
@@ -203,6 +207,10 @@ pub(crate) trait Engine: Sync {
         stream: &Stream,
     ) -> Result<Pending<Vec<DeviceArray>>>;
 
+    /// Folds the values of each frame. Frames are of places, in whose order the values are, and there is at
+    /// least one. Results are as those of groups; without values, a frame has null.
+    fn fold_frames(&self, folds: &[GroupFold], frames: &Frames, stream: &Stream) -> Result<Vec<DeviceArray>>;
+
     /// Divides sums, of type Decimal256, by counts, of type Int64, after moving the point by `up` digits.
     /// Truncates. A quotient of more than 38 digits is [`Error::Invalid`](crate::Error::Invalid), or null if
     /// `safe`. The result is a Decimal128 of this scale.
@@ -314,49 +322,6 @@ pub(crate) enum Valid {
     None,
     /// Booleans without nulls, true for valid rows.
     These(DeviceArray),
-}
-
-/// The groups of equal rows of columns, numbered in the order of their first rows.
-#[derive(Clone, Debug)]
-pub struct Groups {
-    /// The group of each row, as UInt32.
-    pub(crate) ids: DeviceArray,
-    /// The first row of each group, as UInt32. They ascend.
-    pub(crate) firsts: DeviceArray,
-}
-
-/// Rows in parts that a hash of their keys has chosen.
-#[derive(Clone, Debug)]
-pub struct HashPartitions {
-    /// The rows, part after part, as UInt32.
-    pub(crate) order: DeviceArray,
-    /// The place of each part's first row, and the number of all rows.
-    pub(crate) starts: Vec<usize>,
-}
-
-/// A fold of the values of each group, which skips nulls.
-///
-/// | fold | values | result |
-/// | --- | --- | --- |
-/// | sum | Int64, UInt64 | Decimal128(38, 0), exact; the type of the values if it `wraps` |
-/// | sum | Decimal128, Decimal256 | Decimal256 of 76 digits and the same scale, modulo 2^256 |
-/// | sum | Float32, Float64 | the same type |
-/// | min, max | values of up to 16 bytes that are numbers | the same type |
-/// | count | any | Int64, never null |
-/// | operations on bits | integers | the same type |
-/// | first, last | any | the number of a row whose value is not null, as UInt32 |
-///
-/// A group without values has null, except for a count. The sum of floats starts from 0.0 and adds pieces of
-/// [`PIECE`](crate::rules::PIECE) rows of the group: the values of a piece in the order of their rows, then
-/// the sums of the pieces in the same way, until one is left. So it is the same on every device. NaN
-/// is the canonical one.
-#[derive(Clone, Debug)]
-pub(crate) struct GroupFold {
-    pub fold: Reduction,
-    /// As many values as there are rows. Without any, all rows count.
-    pub values: Option<DeviceArray>,
-    /// Whether a sum of integers wraps around.
-    pub wraps: bool,
 }
 
 /// The rank of rows that are equal.

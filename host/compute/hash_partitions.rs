@@ -7,16 +7,16 @@ pub use crate::engine::HashPartitions;
 use crate::rules::{check_rows, value_type};
 use crate::{DeviceArray, Error, Pending, Result, Stream};
 
-/// The most parts.
+/// More parts are an error: the host reads a number for each.
 const MOST: usize = 1 << 16;
 
 /// Divides rows into up to 65,536 parts by a hash of their keys, which are columns of one length. Rows with
 /// equal keys, as [`group`](super::group) says, are in the same part; rows of a part keep their order.
 ///
-/// The hash is the same in every batch and process, on every device, and for the layouts of text, dictionaries
-/// and runs; so parts of one table match parts of another if their keys have the same types. It is bowstring's
-/// own. Each part is divided further if the number of parts is multiplied: part `i` of two is parts `2 * i` and
-/// `2 * i + 1` of four.
+/// The hash is the same in every batch and process, on every device, and for the layouts of text,
+/// dictionaries and runs; so parts of one table match parts of another if their keys have the same types. It
+/// is bowstring's own. Each part is divided further if the number of parts is multiplied: part `i` of two is
+/// parts `2 * i` and `2 * i + 1` of four.
 ///
 /// No columns, columns of different lengths, other numbers of parts, and more rows than `u32::MAX` are an
 /// error, and nested types are [`Error::Unsupported`].

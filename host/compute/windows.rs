@@ -34,19 +34,19 @@ use crate::{DeviceArray, DeviceBatch, Error, Pending, Result, Stream};
 pub struct Windows(Arc<Inner>);
 
 #[derive(Debug)]
-struct Inner {
-    stream: Stream,
+pub(super) struct Inner {
+    pub(super) stream: Stream,
     /// The part of each row.
     parts: Groups,
     /// The columns by which rows are ordered.
     by: Vec<DeviceArray>,
     /// The rows, part after part, in their order.
-    order: DeviceArray,
+    pub(super) order: DeviceArray,
     /// The place of each row in it.
-    places: DeviceArray,
+    pub(super) places: DeviceArray,
     /// The first place of each row's part, and the number of its rows.
-    starts: DeviceArray,
-    counts: DeviceArray,
+    pub(super) starts: DeviceArray,
+    pub(super) counts: DeviceArray,
 }
 
 impl Windows {
@@ -163,6 +163,7 @@ impl Windows {
     }
 
     /// Aggregates the rows of each part, and returns the results for each row. The batch has as many rows.
+    /// [`aggregate_frames`](Windows::aggregate_frames) aggregates some of them.
     pub fn aggregate(
         &self,
         batch: &DeviceBatch,
@@ -187,7 +188,7 @@ impl Windows {
         })
     }
 
-    fn begin<T, F: Future<Output = Result<T>> + Send + 'static>(
+    pub(super) fn begin<T, F: Future<Output = Result<T>> + Send + 'static>(
         &self,
         of: impl FnOnce(Arc<Inner>) -> F,
     ) -> Pending<T> {
@@ -200,7 +201,7 @@ impl Windows {
 }
 
 impl Inner {
-    fn check<C: Columns>(&self, values: &C) -> Result<()> {
+    pub(super) fn check<C: Columns>(&self, values: &C) -> Result<()> {
         let rows = self.places.len();
         if values.rows() == rows {
             return Ok(());
@@ -214,7 +215,7 @@ impl Inner {
     }
 
     /// The groups of rows that are equal in the order, within each part.
-    async fn peers(&self) -> Result<Groups> {
+    pub(super) async fn peers(&self) -> Result<Groups> {
         let columns: Vec<DeviceArray> = [self.parts.ids()].into_iter().chain(&self.by).cloned().collect();
         group(&columns, &self.stream).await
     }

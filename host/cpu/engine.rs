@@ -18,8 +18,8 @@ use super::{
 };
 use crate::array::{Bitmap, DeviceArray, Parts, Side};
 use crate::engine::{
-    Assembly, Engine, Filtered, GroupFold, Groups, HashPartitions, Later, NullCheck, OutOfBounds, Selected,
-    Table, Ties, Valid,
+    Assembly, Engine, Filtered, Frames, GroupFold, Groups, HashPartitions, Later, NullCheck, OutOfBounds,
+    Selected, Table, Ties, Valid,
 };
 use crate::expr::Fold;
 use crate::expr::plan::{Plan, TextTest};
@@ -305,6 +305,10 @@ impl Engine for Cpu {
         stream: &Stream,
     ) -> Result<Pending<Vec<DeviceArray>>> {
         group::fold_groups(folds, groups, stream)
+    }
+
+    fn fold_frames(&self, folds: &[GroupFold], frames: &Frames, stream: &Stream) -> Result<Vec<DeviceArray>> {
+        group::fold_frames(folds, frames, stream.device().host_pool())
     }
 
     fn divide_sums(

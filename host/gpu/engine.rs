@@ -14,8 +14,8 @@ use super::structure::logical;
 use super::{Outside, Source, cast, concat, filter, group, join, nulls, selection, sort, take, text};
 use crate::array::{Bitmap, DeviceArray, Side};
 use crate::engine::{
-    Assembly, Engine, Filtered, GroupFold, Groups, HashPartitions, Later, NullCheck, OutOfBounds, Selected,
-    Table, Ties, Valid,
+    Assembly, Engine, Filtered, Frames, GroupFold, Groups, HashPartitions, Later, NullCheck, OutOfBounds,
+    Selected, Table, Ties, Valid,
 };
 use crate::expr::Fold;
 use crate::expr::plan::{Plan, TextTest};
@@ -262,6 +262,10 @@ impl Engine for Gpu {
         stream: &Stream,
     ) -> Result<Pending<Vec<DeviceArray>>> {
         group::fold_groups(folds, groups, stream)
+    }
+
+    fn fold_frames(&self, folds: &[GroupFold], frames: &Frames, stream: &Stream) -> Result<Vec<DeviceArray>> {
+        group::fold_frames(folds, frames, stream)
     }
 
     fn divide_sums(

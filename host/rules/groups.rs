@@ -11,6 +11,21 @@ use crate::{Error, Result};
 /// same way.
 pub(crate) const PIECE: usize = bowstring_kernels::group::segments::PIECE as usize;
 
+/// The places that make a node of frames, and the nodes that make one of the next level.
+pub(crate) const NODE: usize = bowstring_kernels::group::frames::NODE as usize;
+
+/// Returns how many nodes each level above the values has, of so many places: as many levels as frames of a
+/// length may have nodes of.
+pub(crate) fn levels(places: usize, longest: usize) -> Vec<usize> {
+    let (mut levels, mut nodes, mut covered) = (vec![], places, NODE);
+    while nodes > NODE && covered <= longest {
+        nodes = nodes.div_ceil(NODE);
+        levels.push(nodes);
+        covered = covered.saturating_mul(NODE);
+    }
+    levels
+}
+
 /// Returns the type of a fold's result; `None` if engines do not fold such values.
 pub(crate) fn folded_type(fold: Reduction, of: &DataType, wraps: bool) -> Option<DataType> {
     let fold = match fold {

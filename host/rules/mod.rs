@@ -25,7 +25,7 @@ mod zones;
 
 pub(crate) use fill::{fill_null, fill_nulls};
 pub(crate) use folds::{Folded, has_extremes, prepared, result_type};
-pub(crate) use groups::{PIECE, folded_type, mean_of_decimals, too_large_a_mean, value_type};
+pub(crate) use groups::{NODE, PIECE, folded_type, levels, mean_of_decimals, too_large_a_mean, value_type};
 pub(crate) use misfits::{Misfits, misfits};
 pub(crate) use order::{Order, Word, check_rows, too_many_rows, words};
 pub(crate) use refusals::{cast_by_arrow, does_not_fit, no_value, refusal, unread, unsupported};

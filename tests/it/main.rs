@@ -35,6 +35,7 @@ mod faults;
 mod filter;
 mod folds;
 mod forks;
+mod frames;
 mod fuzz;
 mod generators;
 mod groups;

@@ -6,6 +6,7 @@
 
 mod binding;
 mod finish;
+mod framed;
 mod kept;
 mod merged;
 mod partial;

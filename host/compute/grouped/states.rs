@@ -181,7 +181,7 @@ pub(super) async fn folded(
 }
 
 /// The fold that finds the first or the last row that counts.
-fn place(which: Which, counts: Option<&DeviceArray>) -> Result<GroupFold> {
+pub(super) fn place(which: Which, counts: Option<&DeviceArray>) -> Result<GroupFold> {
     let fold = if matches!(which, Which::First | Which::Least) { Reduction::First } else { Reduction::Last };
     let values = counts.map(null_unless_true).transpose()?;
     Ok(GroupFold { fold, values, wraps: false })

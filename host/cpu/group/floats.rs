@@ -14,7 +14,7 @@ use crate::device::interrupt;
 use crate::rules::PIECE;
 
 /// A float that is summed.
-pub(super) trait Float<const W: usize>: Plain + Default {
+pub(super) trait Float<const W: usize>: Plain + Default + Sync {
     fn of(bytes: [u8; W]) -> Self;
     /// The sum, with the canonical NaN.
     fn plus(self, other: Self) -> Self;

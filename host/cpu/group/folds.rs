@@ -7,18 +7,19 @@
 
 use arrow_schema::DataType;
 
-use super::floats;
-use super::folders::{Bitwise, Count, Folder, Least, LeastWide, Sum, SumWide, Wrapping};
+use super::chosen::{Folds, fold_of};
+use super::floats::{self, Float};
+use super::folders::{Bitwise, Folder, Least};
 use super::numbers;
 use super::rows::{Folded, Rows};
-use crate::array::{Bitmap, DeviceArray, Parts};
+use crate::array::{Bitmap, Buffer, DeviceArray, Parts};
 use crate::cpu::hashed::RANGE;
 use crate::cpu::rows::CHUNK;
 use crate::cpu::threads::{among_threads, each_part, here};
 use crate::cpu::{admitted, memory, rows};
 use crate::device::{HostMemory, HostPool, interrupt};
 use crate::engine::{GroupFold, Groups};
-use crate::expr::{Fold, Reduction};
+use crate::expr::Reduction;
 use crate::rules::{folded_type, words};
 use crate::{Error, Pending, Result, Stream};
 
@@ -53,7 +54,7 @@ fn folded(one: &GroupFold, groups: &Groups, pool: &HostPool) -> Result<DeviceArr
     };
     among_threads(ids.len() > RANGE, |_| {
         let (states, valid) = match one.fold {
-            Reduction::Fold(fold) => rows.fold_of(fold, one.wraps, from)?.ok_or_else(unfit)?,
+            Reduction::Fold(fold) => fold_of(&rows, fold, one.wraps, from)?.ok_or_else(unfit)?,
             Reduction::Bits(bits) => match from.primitive_width().ok_or_else(unfit)? {
                 1 => rows.folded(&Bitwise::<1>(bits))?,
                 2 => rows.folded(&Bitwise::<2>(bits))?,
@@ -82,53 +83,23 @@ fn numbered(rows: &Rows<'_>, last: bool) -> Result<Folded> {
 /// The states of groups, and a byte for each: whether it has a value. `None` if all have.
 type States = (HostMemory, Option<HostMemory>);
 
-impl Rows<'_> {
-    /// Folds values of a type; `None` if there is no such fold.
-    fn fold_of(&self, fold: Fold, wraps: bool, of: &DataType) -> Result<Option<Folded>> {
-        let descending = fold == Fold::Max;
-        Ok(Some(match (fold, of) {
-            (Fold::Count, _) => (self.folded(&Count)?.0, None),
-            (Fold::Sum, DataType::Int64 | DataType::UInt64) if wraps => self.folded(&Wrapping)?,
-            (Fold::Sum, DataType::Int64) => self.folded(&Sum { signed: true })?,
-            (Fold::Sum, DataType::UInt64) => self.folded(&Sum { signed: false })?,
-            (Fold::Sum, DataType::Decimal128(..)) => self.folded(&SumWide::<16>)?,
-            (Fold::Sum, DataType::Decimal256(..)) => self.folded(&SumWide::<32>)?,
-            (Fold::Sum, DataType::Float32) => floats::sums::<f32, 4>(self)?,
-            (Fold::Sum, DataType::Float64) => floats::sums::<f64, 8>(self)?,
-            (Fold::Sum, _) => return Ok(None),
-            (Fold::Min | Fold::Max, DataType::Decimal128(..)) => self.folded(&LeastWide { descending })?,
-            (Fold::Min | Fold::Max, _) => {
-                let words = words(of).unwrap_or_default();
-                let Some(word) = words.first() else { return Ok(None) };
-                match word.width {
-                    1 => self.least(&Least::<1>::new(word, descending))?,
-                    2 => self.least(&Least::<2>::new(word, descending))?,
-                    4 => self.least(&Least::<4>::new(word, descending))?,
-                    _ => self.least(&Least::<8>::new(word, descending))?,
-                }
-            }
-        }))
-    }
-
-    /// Folds values whose states are the results.
+impl Folds for Rows<'_> {
     fn folded<F: Folder<W>, const W: usize>(&self, folder: &F) -> Result<Folded> {
         let (states, seen) = self.states(folder)?;
         Ok((states.freeze(self.groups * size_of::<F::State>()), seen))
     }
 
-    /// Folds values whose states are keys.
     fn least<const W: usize>(&self, folder: &Least<W>) -> Result<Folded> {
         let (states, seen) = self.states(folder)?;
-        let keys = memory::plain::<u64>(states.bytes()).expect("our own memory");
-        let mut values = self.pool.alloc(self.groups * W)?;
-        let out = &mut memory::values_mut::<[u8; W]>(&mut values)[..self.groups];
-        let parts = out.chunks_mut(CHUNK).zip(keys.chunks(CHUNK));
-        each_part(parts, |(out, keys)| {
-            out.iter_mut().zip(keys).for_each(|(out, key)| *out = folder.value(*key));
-        })?;
-        Ok((values.freeze(self.groups * W), seen))
+        Ok((values_of_keys(folder, &states, self.groups, self.pool)?, seen))
     }
 
+    fn floats<F: Float<W>, const W: usize>(&self) -> Result<Folded> {
+        floats::sums::<F, W>(self)
+    }
+}
+
+impl Rows<'_> {
     fn states<F: Folder<W>, const W: usize>(&self, folder: &F) -> Result<States> {
         let values = if F::READS { self.values::<W>() } else { &[] };
         let fold = |rows: std::ops::Range<usize>, first: u32, groups: usize| {
@@ -217,6 +188,22 @@ impl Rows<'_> {
     }
 }
 
+/// Returns the values that keys stand for.
+pub(super) fn values_of_keys<const W: usize>(
+    folder: &Least<W>,
+    keys: &HostMemory,
+    len: usize,
+    pool: &HostPool,
+) -> Result<Buffer> {
+    let keys = &memory::plain::<u64>(keys.bytes()).expect("our own memory")[..len];
+    let mut values = pool.alloc(len * W)?;
+    let out = &mut memory::values_mut::<[u8; W]>(&mut values)[..len];
+    each_part(out.chunks_mut(CHUNK).zip(keys.chunks(CHUNK)), |(out, keys)| {
+        out.iter_mut().zip(keys).for_each(|(out, key)| *out = folder.value(*key));
+    })?;
+    Ok(values.freeze(len * W))
+}
+
 fn merge<F: Folder<W>, const W: usize>(
     folder: &F,
     (mut states, mut seen): States,
@@ -234,7 +221,11 @@ fn merge<F: Folder<W>, const W: usize>(
 }
 
 /// The validity of groups, of which those that have a value are marked by a byte.
-fn validity_of(seen: &HostMemory, groups: usize, pool: &HostPool) -> Result<(Option<Bitmap>, Option<usize>)> {
+pub(super) fn validity_of(
+    seen: &HostMemory,
+    groups: usize,
+    pool: &HostPool,
+) -> Result<(Option<Bitmap>, Option<usize>)> {
     let seen = &seen.bytes()[..groups];
     let nulls = seen.iter().filter(|seen| **seen == 0).count();
     if nulls == 0 {

@@ -1,9 +1,11 @@
 //! Groups of equal rows on the host: their numbers, and folds of their values.
 
+mod chosen;
 mod divide;
 mod floats;
 mod folders;
 mod folds;
+mod frames;
 mod root;
 mod rows;
 
@@ -22,6 +24,7 @@ use crate::{Pending, Result, Stream};
 
 pub(super) use divide::divide_sums;
 pub(super) use folds::fold_groups;
+pub(super) use frames::fold_frames;
 pub(super) use root::roots;
 
 /// Numbers the groups of equal rows.

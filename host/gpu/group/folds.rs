@@ -42,17 +42,17 @@ pub(crate) fn fold_groups(
 }
 
 /// The entry of a fold, its widths, and the bits that flip.
-struct Kind {
+pub(super) struct Kind {
     /// The first level, and the levels above.
-    keys: [[u32; 2]; 2],
+    pub keys: [[u32; 2]; 2],
     /// The bytes of a result.
-    width: usize,
-    flips: [u64; 2],
-    descending: u64,
+    pub width: usize,
+    pub flips: [u64; 2],
+    pub descending: u64,
 }
 
 /// Chooses the kernels of a fold.
-fn kind(one: &GroupFold, of: &DataType) -> Option<Kind> {
+pub(super) fn kind(one: &GroupFold, of: &DataType) -> Option<Kind> {
     let same = |key: [u32; 2], width| Kind { keys: [key; 2], width, flips: [0; 2], descending: 0 };
     let fold = match one.fold {
         Reduction::Fold(fold) => fold,
@@ -96,6 +96,19 @@ fn kind(one: &GroupFold, of: &DataType) -> Option<Kind> {
     })
 }
 
+/// The values that a fold reads, if it reads any.
+pub(super) fn values_of(pass: &mut Pass, one: &GroupFold, kind: &Kind) -> Result<In<u8>> {
+    match &one.values {
+        Some(values) if kind.keys[0][1] > 0 => {
+            let of = values.data_type();
+            let width = of.primitive_width().ok_or_else(|| pass.unsupported(of))?;
+            let rows = rows_of(values, &values.buffers()[0], width);
+            aligned(pass, &rows, width.min(16))
+        }
+        _ => Ok(In::absent()),
+    }
+}
+
 /// Folds values, a level after the other.
 fn folded(pass: &mut Pass, one: &GroupFold, order: &Region, levels: &[Level]) -> Result<DeviceArray> {
     let from = one.values.as_ref().map_or(&DataType::Null, DeviceArray::data_type);
@@ -113,14 +126,7 @@ fn folded(pass: &mut Pass, one: &GroupFold, order: &Region, levels: &[Level]) ->
         parts.buffers = vec![counts.buffer()];
         return DeviceArray::try_new(parts);
     }
-    let mut values = match &one.values {
-        Some(values) if kind.keys[0][1] > 0 => {
-            let width = values.data_type().primitive_width().ok_or_else(unfit)?;
-            let rows = rows_of(values, &values.buffers()[0], width);
-            aligned(pass, &rows, width.min(16))?
-        }
-        _ => In::absent(),
-    };
+    let mut values = values_of(pass, one, &kind)?;
     let mut valid: BitPointer = nulls.map_or((In::absent(), 0), validity);
     let (mut rows, mut made) = (one.values.as_ref().map_or(0, DeviceArray::len), None);
     for (i, level) in levels.iter().enumerate() {

@@ -6,11 +6,13 @@
 
 use core::array::from_fn;
 
+use super::folders::{
+    Bitwise, Count, F32, F64, Flips, Folder, I64, Joined, Least, LeastWide, Row, U64, Wide, Wider, Wrapping,
+};
 use super::segments::{PIECE, segment};
 use crate::encoded::rows::store;
 use crate::memory::{Bits, In, Out};
-use crate::program::word::{plain_nan_f32, plain_nan_f64};
-use crate::target::{Value, Wave};
+use crate::target::Wave;
 
 /// The rows whose values a lane loads before it uses the first.
 const LOADS: u64 = 4;
@@ -95,196 +97,6 @@ pub const ROW: u32 = 6;
 /// that one of them has, those of `negative`.
 pub const BITS: u32 = 7;
 
-/// A fold of values.
-trait Folder {
-    /// A value in memory.
-    type From: Value;
-    /// The result of a fold in memory.
-    type To: Value;
-    /// Whether values are read.
-    const READS: bool = true;
-    /// The result without values.
-    fn empty(args: &Fold) -> Self::To;
-    fn add(args: &Fold, state: Self::To, value: Self::From) -> Self::To;
-    /// Like `add`, for folds that read no values.
-    #[inline(always)]
-    fn add_row(args: &Fold, state: Self::To, _row: u64) -> Self::To {
-        Self::add(args, state, <Self::From as Value>::ZERO)
-    }
-}
-
-macro_rules! sums {
-    ($($name:ident: $from:ty => $to:ty, $zero:expr, |$state:ident, $value:ident| $sum:expr;)*) => { $(
-        struct $name;
-
-        impl Folder for $name {
-            type From = $from;
-            type To = $to;
-
-            #[inline(always)]
-            fn empty(_: &Fold) -> $to {
-                $zero
-            }
-
-            #[inline(always)]
-            fn add(_: &Fold, $state: $to, $value: $from) -> $to {
-                $sum
-            }
-        }
-    )* };
-}
-
-sums! {
-    I64: u64 => u128, 0, |sum, x| sum.wrapping_add(x as i64 as i128 as u128);
-    U64: u64 => u128, 0, |sum, x| sum.wrapping_add(u128::from(x));
-    Wide: u128 => [u128; 2], [0; 2], |sum, x| both(sum, [x, ((x as i128) >> 127) as u128]);
-    Wider: [u128; 2] => [u128; 2], [0; 2], |sum, x| both(sum, x);
-    Joined: u128 => u128, 0, |sum, x| sum.wrapping_add(x);
-    Wrapping: u64 => u64, 0, |sum, x| sum.wrapping_add(x);
-    F32: f32 => f32, 0.0, |sum, x| plain_nan_f32(sum + x);
-    F64: f64 => f64, 0.0, |sum, x| plain_nan_f64(sum + x);
-}
-
-/// Adds numbers of 256 bits.
-#[inline(always)]
-fn both([low, high]: [u128; 2], [other_low, other_high]: [u128; 2]) -> [u128; 2] {
-    let (low, carry) = low.overflowing_add(other_low);
-    [low, high.wrapping_add(other_high).wrapping_add(u128::from(carry))]
-}
-
-/// The least of values of one word.
-struct Least<T>(T);
-
-/// A value of one word.
-trait Word: Value {
-    const BITS: u32 = 8 * size_of::<Self>() as u32;
-    fn wide(self) -> u64;
-    fn narrow(wide: u64) -> Self;
-}
-
-macro_rules! words {
-    ($($t:ty)*) => { $(impl Word for $t {
-        #[inline(always)]
-        fn wide(self) -> u64 {
-            self as u64
-        }
-
-        #[inline(always)]
-        fn narrow(wide: u64) -> $t {
-            wide as $t
-        }
-    })* };
-}
-words! { u8 u16 u32 u64 }
-
-impl<T: Word> Folder for Least<T> {
-    type From = T;
-    type To = T;
-
-    /// No value is greater in the order.
-    #[inline(always)]
-    fn empty(args: &Fold) -> T {
-        let greatest = !args.descending;
-        let negative = (greatest ^ args.always) << (64 - T::BITS);
-        let negative = (negative as i64 >> 63) as u64;
-        T::narrow(greatest ^ args.always ^ (args.negative & negative))
-    }
-
-    #[inline(always)]
-    fn add(args: &Fold, state: T, value: T) -> T {
-        let key = |value: T| {
-            let value = value.wide();
-            let negative = ((value << (64 - T::BITS)) as i64 >> 63) as u64;
-            value ^ args.always ^ (args.negative & negative) ^ args.descending
-        };
-        if key(value) < key(state) { value } else { state }
-    }
-}
-
-/// The least of signed integers of 16 bytes.
-struct LeastWide;
-
-impl Folder for LeastWide {
-    type From = u128;
-    type To = u128;
-
-    #[inline(always)]
-    fn empty(args: &Fold) -> u128 {
-        if args.descending == 0 { i128::MAX as u128 } else { i128::MIN as u128 }
-    }
-
-    #[inline(always)]
-    fn add(args: &Fold, state: u128, value: u128) -> u128 {
-        let less = (value as i128) < state as i128;
-        let greater = (value as i128) > state as i128;
-        if if args.descending == 0 { less } else { greater } { value } else { state }
-    }
-}
-
-/// The number of valid values.
-struct Count;
-
-impl Folder for Count {
-    type From = u8;
-    type To = u64;
-    const READS: bool = false;
-
-    #[inline(always)]
-    fn empty(_: &Fold) -> u64 {
-        0
-    }
-
-    #[inline(always)]
-    fn add(_: &Fold, state: u64, _: u8) -> u64 {
-        state + 1
-    }
-}
-
-/// The first row, or the last one.
-struct Row;
-
-impl Folder for Row {
-    type From = u8;
-    type To = u32;
-    const READS: bool = false;
-
-    #[inline(always)]
-    fn empty(args: &Fold) -> u32 {
-        !(args.descending as u32)
-    }
-
-    #[inline(always)]
-    fn add(_: &Fold, state: u32, _: u8) -> u32 {
-        state
-    }
-
-    #[inline(always)]
-    fn add_row(args: &Fold, state: u32, row: u64) -> u32 {
-        let descending = args.descending as u32;
-        if row as u32 ^ descending < state ^ descending { row as u32 } else { state }
-    }
-}
-
-/// An operation on bits.
-struct Bitwise<T>(T);
-
-impl<T: Word> Folder for Bitwise<T> {
-    type From = T;
-    type To = T;
-
-    /// All bits, if only those stay that both values have.
-    #[inline(always)]
-    fn empty(args: &Fold) -> T {
-        T::narrow(args.always & !args.negative)
-    }
-
-    #[inline(always)]
-    fn add(args: &Fold, state: T, value: T) -> T {
-        let (state, value) = (state.wide(), value.wide());
-        T::narrow((state & value & args.always) | ((state ^ value) & args.negative))
-    }
-}
-
 /// Returns the group of a piece, which MUST have one.
 #[inline(always)]
 fn group_of(pieces: In<u32>, groups: u64, piece: u64) -> u64 {
@@ -305,6 +117,7 @@ fn fold<F: Folder>(args: &Fold, wave: &mut Wave) {
     if at >= args.bound {
         return;
     }
+    let flips = Flips { always: args.always, negative: args.negative, descending: args.descending };
     let values = args.values.cast::<F::From>();
     let out = args.out.cast::<F::To>();
     let valid = Bits::new(args.valid, args.valid_offset, args.rows);
@@ -326,7 +139,7 @@ fn fold<F: Folder>(args: &Fold, wave: &mut Wave) {
         let row = |place: u64| {
             if args.order.is_absent() { place } else { u64::from(args.order.get(place)) }
         };
-        let (mut state, mut any, mut place) = (F::empty(args), false, first);
+        let (mut state, mut any, mut place) = (F::empty(flips), false, first);
         while place < after {
             // Places past the end repeat the last one.
             let rows = from_fn::<u64, { LOADS as usize }, _>(|k| row((place + k as u64).min(after - 1)));
@@ -337,14 +150,14 @@ fn fold<F: Folder>(args: &Fold, wave: &mut Wave) {
                 let loaded = from_fn::<F::From, { LOADS as usize }, _>(|k| values.get(rows[k]));
                 for k in 0..LOADS as usize {
                     if counts[k] {
-                        state = F::add(args, state, loaded[k]);
+                        state = F::add(flips, state, loaded[k]);
                         any = true;
                     }
                 }
             } else {
                 for k in 0..LOADS as usize {
                     if counts[k] {
-                        state = F::add_row(args, state, rows[k]);
+                        state = F::add_row(flips, state, rows[k]);
                         any = true;
                     }
                 }

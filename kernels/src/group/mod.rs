@@ -3,10 +3,12 @@
 //! The one idea: the keys of a row become a word ([`keys`]), and a hash table finds the first row with that
 //! word ([`table`]). Groups are numbered in the order of their first rows, so that no number depends on the
 //! order in which lanes arrive. The rows of a group are then put together, in [`segments`], and their values
-//! are folded there ([`fold`]).
+//! are folded there ([`fold`]). Frames, which overlap, are folded by [`frames`].
 
 pub mod divide;
 pub mod fold;
+mod folders;
+pub mod frames;
 pub mod keys;
 pub mod parts;
 pub mod root;
@@ -16,7 +18,7 @@ pub mod table;
 host_only! {
     /// The tables of entries of these modules.
     pub(crate) static TABLES: &[&dyn crate::target::Table] = &[
-        &divide::DIVIDE, &fold::FOLD, &keys::CHECK, &keys::WORDS, &parts::PARTS, &root::ROOT,
+        &divide::DIVIDE, &fold::FOLD, &frames::FRAMES, &keys::CHECK, &keys::WORDS, &parts::PARTS, &root::ROOT,
         &segments::LENGTHS, &segments::PIECES, &segments::SPANS,
         &table::IDS, &table::INSERT, &table::NUMBER, &table::OWN,
     ];

@@ -7,8 +7,8 @@ use crate::memory::{In, Out};
 use crate::reduce::scan::TILE;
 use crate::target::Wave;
 
-/// The hash of no columns. It is a constant, so that rows of different batches, on different machines, meet in
-/// the same part.
+/// The hash of no columns. It is a constant, so that rows of different batches, on different machines, meet
+/// in the same part.
 pub const SEED: u64 = 0x7061_7274_6974_696f;
 
 kernel! {

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, Decimal128Array, Float64Array, Int64Array, StringArray};
 use arrow_schema::{Field, Schema};
 use bowstring::DeviceBatch;
-use bowstring::compute::{JoinTable, Query, group};
-use bowstring::expr::{Options, col, sum};
+use bowstring::compute::{JoinTable, Query, WindowFrame, Windows, group, partition_by_hash};
+use bowstring::expr::{Options, col, mean, sum};
 
 use super::{Bench, ROWS, bytes_of};
 use crate::support::*;
@@ -47,6 +47,26 @@ impl Bench {
             let query = query.bind(batch.schema(), &Options::default()).unwrap();
             let must = bytes_of(keys) + bytes_of(values);
             self.row(&format!("sum {name}"), must, |stream| query.run(&batch, stream).wait());
+        }
+        for (name, keys) in [("Int64", &many), ("Utf8", &flags)] {
+            let there = [self.on(keys)];
+            let must = bytes_of(keys) + 4 * ROWS;
+            self.row(&format!("partition_by_hash {name}, 16 parts"), must, |stream| {
+                partition_by_hash(&there, 16, stream).wait()
+            });
+        }
+        let columns = [("n", &numbers), ("f", &floats)];
+        let fields = columns.map(|(name, column)| Field::new(name, column.data_type().clone(), false));
+        let there = columns.map(|(_, column)| self.on(column)).to_vec();
+        let batch = DeviceBatch::try_new(Arc::new(Schema::new(fields.to_vec())), there, ROWS).unwrap();
+        let windows = Windows::new(&[], &[], ROWS, &self.stream().clone()).wait().unwrap();
+        for (name, frame, one) in [
+            ("running sum Int64", WindowFrame::RUNNING, sum(col("n"))),
+            ("moving mean Float64, 7 rows", WindowFrame::rows(-6, 0), mean(col("f"))),
+        ] {
+            self.row(name, 2 * bytes_of(&numbers), |_| {
+                windows.aggregate_frames(&batch, frame, [one.clone()], &Options::default()).wait()
+            });
         }
         let unique: ArrayRef = Arc::new(Int64Array::from_iter_values((0..ROWS as i64).map(|i| i ^ 0x155)));
         let (built, there) = ([self.on(&unique)], [self.on(&many)]);
