@@ -343,5 +343,5 @@ unsafe fn join_options(pointer: *const BowstringJoinOptions) -> Result<JoinOptio
     // SAFETY: the caller's promise.
     let filter = unsafe { said.filter.as_ref() }.map(|filter| filter.expr.clone());
     let (nulls_equal, null_aware) = (said.nulls_equal != 0, said.null_aware != 0);
-    Ok(JoinOptions { kind, nulls_equal, null_aware, filter })
+    Ok(JoinOptions { kind, nulls_equal, null_aware, filter, ..JoinOptions::default() })
 }

@@ -10,8 +10,8 @@ use crate::compute::engine;
 use crate::compute::evaluated::Evaluated;
 use crate::engine::{GroupFold, Groups};
 use crate::exchange::from_arrow;
-use crate::expr::{Expr, Options};
-use crate::rules::folded_type;
+use crate::expr::{Expr, Options, if_else, lit, nth};
+use crate::rules::{folded_type, value_type};
 use crate::{DeviceArray, DeviceBatch, Result, Stream};
 
 /// Computes one column of others, which it knows by their numbers.
@@ -20,6 +20,32 @@ pub(super) async fn computed(of: Expr, columns: Vec<DeviceArray>, stream: &Strea
     let evaluated = Evaluated::bind(&[of], batch.schema(), &Options::default())?;
     let read = evaluated.read(&batch)?;
     Ok(evaluated.evaluate(read, stream.clone()).await?.columns()[0].clone())
+}
+
+/// Returns the key of which two are equal as SQL has it: one zero, and one NaN. `None` if all keys are as they
+/// are.
+pub(super) fn sql_key(key: &Expr, of: &DataType) -> Option<Expr> {
+    let plain = value_type(of);
+    if !plain.is_floating() {
+        return None;
+    }
+    let key = if plain == of { key.clone() } else { key.clone().cast(plain.clone()) };
+    let float = |value: f64| lit(value).cast(plain.clone());
+    // In arrow's order, the two zeros differ.
+    let is_zero = key.clone().in_list([0.0, -0.0]);
+    Some(if_else(is_zero, float(0.0), if_else(key.clone().is_nan(), float(f64::NAN), key)))
+}
+
+/// Returns keys as [`sql_key`] has them.
+pub(super) async fn sql_keys(keys: &[DeviceArray], stream: &Stream) -> Result<Vec<DeviceArray>> {
+    let mut made = Vec::with_capacity(keys.len());
+    for key in keys {
+        made.push(match sql_key(&nth(0), key.data_type()) {
+            None => key.clone(),
+            Some(expr) => computed(expr, vec![key.clone()], stream).await?,
+        });
+    }
+    Ok(made)
 }
 
 /// A batch of columns whose names do not matter.

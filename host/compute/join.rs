@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, Schema};
 
+use super::arrays::{sql_key, sql_keys};
 use super::join_table::{JoinTable, Matches, Pairs, computed};
 use super::nullability::never_null;
 use super::{
@@ -11,7 +12,7 @@ use super::{
     logical_null_count, nullable, reach_all, sort_to_indices, take,
 };
 use crate::exchange::from_arrow;
-use crate::expr::{Expr, Options, nth};
+use crate::expr::{Expr, FloatOrder, Options, nth};
 use crate::{DeviceArray, DeviceBatch, Error, Pending, Result, Stream};
 
 /// The rows that a join returns. "Left" is the side whose rows are in the table.
@@ -54,6 +55,8 @@ pub struct JoinOptions {
     /// A condition that pairs must meet besides, over the left columns and then the right ones. A pair for
     /// which it is not true does not count.
     pub filter: Option<Expr>,
+    /// Which floats are equal, as keys and in the condition. By default, those with the same bits.
+    pub floats: FloatOrder,
 }
 
 /// Joins two batches by keys, which are as long as their batches. See [`JoinOptions`] for what it returns:
@@ -96,10 +99,20 @@ pub fn join(
             let problem = "only an anti join by one key, without a filter, is aware of nulls";
             return Err(Error::invalid("join", problem));
         }
-        let table = JoinTable::new(on.0, options.nulls_equal, stream);
+        let sql = options.floats == FloatOrder::Sql
+            && on.0.iter().any(|key| sql_key(&nth(0), key.data_type()).is_some());
+        let table = if sql { None } else { Some(JoinTable::new(on.0, options.nulls_equal, stream)) };
         let sides = Sides { left: left.clone(), right: right.clone(), stream: stream.clone() };
         let (left_keys, keys, options) = (on.0.to_vec(), on.1.to_vec(), options.clone());
         Ok(Pending::begin(stream, async move {
+            let (table, keys) = match table {
+                Some(table) => (table, keys),
+                None => {
+                    let left_keys = sql_keys(&left_keys, &sides.stream).await?;
+                    let keys = sql_keys(&keys, &sides.stream).await?;
+                    (JoinTable::new(&left_keys, options.nulls_equal, &sides.stream), keys)
+                }
+            };
             if options.null_aware {
                 let left = options.kind == JoinKind::LeftAnti;
                 let (own, others) = if left { (&left_keys[0], &keys[0]) } else { (&keys[0], &left_keys[0]) };
@@ -115,7 +128,10 @@ pub fn join(
             let matches = table.await?.find(&keys, &sides.stream).await?;
             match &options.filter {
                 None => sides.unfiltered(options.kind, &matches).await,
-                Some(filter) => sides.filtered(options.kind, &matches, filter).await,
+                Some(filter) => {
+                    let expr_options = Options::default().floats(options.floats);
+                    sides.filtered(options.kind, &matches, filter, &expr_options).await
+                }
             }
         }))
     })
@@ -205,10 +221,16 @@ impl Sides {
         side_by_side(&left, &right, [false, false])
     }
 
-    async fn filtered(&self, kind: JoinKind, matches: &Matches, condition: &Expr) -> Result<DeviceBatch> {
+    async fn filtered(
+        &self,
+        kind: JoinKind,
+        matches: &Matches,
+        condition: &Expr,
+        options: &Options,
+    ) -> Result<DeviceBatch> {
         use JoinKind::*;
         let on = &self.stream;
-        let pairs = self.kept(matches.pairs(on).await?, condition).await?;
+        let pairs = self.kept(matches.pairs(on).await?, condition, options).await?;
         let side = |left: bool| {
             let (rows, len) =
                 if left { (&pairs.left, self.left.len()) } else { (&pairs.right, self.right.len()) };
@@ -239,10 +261,10 @@ impl Sides {
     }
 
     /// The pairs for which a condition is true.
-    async fn kept(&self, pairs: Pairs, condition: &Expr) -> Result<Pairs> {
+    async fn kept(&self, pairs: Pairs, condition: &Expr, options: &Options) -> Result<Pairs> {
         let on = &self.stream;
         let rows = self.paired(pairs.clone(), [false, false]).await?;
-        let query = Query::new().filter(condition.clone()).bind(rows.schema(), &Options::default())?;
+        let query = Query::new().filter(condition.clone()).bind(rows.schema(), options)?;
         let kept = query.selection(&rows, on).await?;
         let fields = ["left", "right"].map(|name| Field::new(name, DataType::UInt32, false));
         let both = vec![pairs.left, pairs.right];

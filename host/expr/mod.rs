@@ -233,11 +233,13 @@ pub enum Overflow {
     Null,
 }
 
-/// The order in which floats are compared.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The order in which floats are compared, and so which are equal: in expressions, and as keys of groups and
+/// joins.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FloatOrder {
     /// [`f64::total_cmp`], as in arrow-rs: `-0.0` is less than `0.0`, and NaNs are distinguished by their
     /// bits.
+    #[default]
     Total,
     /// SQL's order: `-0.0` equals `0.0`, all NaNs are equal and greater than any number.
     Sql,

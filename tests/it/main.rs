@@ -33,6 +33,7 @@ mod extents;
 mod failing_expressions;
 mod faults;
 mod filter;
+mod float_keys;
 mod folds;
 mod forks;
 mod frames;

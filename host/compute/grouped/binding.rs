@@ -5,12 +5,14 @@ use arrow_schema::{DataType, Field, Schema};
 use super::finish::{Made, Results};
 use super::kept::Kept;
 use super::states::{Again, Folds, Row, Squares, State, Which};
+use crate::compute::arrays::sql_key;
 use crate::compute::evaluated::Evaluated;
 use crate::expr::bind::bind;
 use crate::expr::plan::{Bound as Node, Id, Op, Plan};
 use crate::expr::print::name;
 use crate::expr::{
-    Aggregation, Expr, Finish, Fold, Folding, Function, Literal, Options, Overflow, Reduction, lit,
+    Aggregation, Expr, Finish, FloatOrder, Fold, Folding, Function, Literal, Options, Overflow, Reduction,
+    lit,
 };
 use crate::rules::{folded_type, has_extremes, prepared, result_type};
 use crate::{Error, Result};
@@ -45,6 +47,12 @@ pub(super) fn bound(
     let type_of = |i: usize| &typed.nodes[typed.outputs[i]].data_type;
     let mut exprs = if keys.is_empty() { vec![lit(false)] } else { keys.to_vec() };
     let mut names: Vec<String> = exprs.iter().map(|key| name(key, schema)).collect();
+    if options.floats == FloatOrder::Sql {
+        let typed = bind(None, &exprs, schema, options)?;
+        for (key, id) in exprs.iter_mut().zip(&typed.outputs) {
+            *key = sql_key(key, &typed.nodes[*id].data_type).unwrap_or_else(|| key.clone());
+        }
+    }
     let mut read = vec![];
     for (i, one) in aggregations.iter().enumerate() {
         let needed = needed(one, type_of(i))?;
