@@ -22,8 +22,7 @@ pub(super) async fn computed(of: Expr, columns: Vec<DeviceArray>, stream: &Strea
     Ok(evaluated.evaluate(read, stream.clone()).await?.columns()[0].clone())
 }
 
-/// Returns the key of which two are equal as SQL has it: one zero, and one NaN. `None` if all keys are as they
-/// are.
+/// Returns the key of which two are equal as SQL has it: one zero, and one NaN. `None` if keys are no floats.
 pub(super) fn sql_key(key: &Expr, of: &DataType) -> Option<Expr> {
     let plain = value_type(of);
     if !plain.is_floating() {

@@ -52,6 +52,16 @@ pub(super) fn under(schema: &SchemaRef, batch: &DeviceBatch) -> Result<DeviceBat
     Ok(made.with_metadata(batch.metadata().clone()))
 }
 
+/// The batches of an iterator that is made when the first is requested.
+pub(super) fn made_later<I: Iterator<Item = Result<DeviceBatch>>>(
+    make: impl FnOnce() -> Result<I>,
+) -> impl Iterator<Item = Result<DeviceBatch>> {
+    std::iter::once_with(make).flat_map(|made| {
+        let (made, error) = made.map_or_else(|error| (None, Some(error)), |made| (Some(made), None));
+        error.into_iter().map(Err).chain(made.into_iter().flatten())
+    })
+}
+
 /// Takes rows of each batch as by [`take`], at the indices that `indices` returns for it. The indices
 /// determine which rows are null, so the fields of every batch are [`nullable`].
 pub fn take_batches(

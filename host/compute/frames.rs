@@ -28,9 +28,9 @@ pub enum FrameBound {
 /// The default is SQL's: all rows up to the last one that is equal to the row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WindowFrame {
-    /// The first row.
+    /// The first row of the frame, unless the part begins later.
     pub start: FrameBound,
-    /// The last row.
+    /// The last row of the frame, unless the part ends earlier.
     pub end: FrameBound,
 }
 
@@ -62,14 +62,14 @@ impl Default for WindowFrame {
 }
 
 impl Windows {
-    /// Aggregates the frame of each row: running sums, moving means, and the like. The batch has as many rows,
-    /// and the results are in the rows' own order. A frame without values has null, or a count of 0.
+    /// Aggregates the frame of each row: running sums, moving means, and the like. The batch has as many
+    /// rows, and the results are in the rows' own order. A frame without values has null, or a count of 0.
     ///
-    /// Frames have `sum`, `mean`, `count`, `min`, `max`, `bool_and`, `bool_or`, `first`, `last`, `first_value`
-    /// and `last_value`, also with filters; other aggregates are an error. Sums of integers and decimals are
-    /// exact. Floats are added in an order that is the same on every device: sixteen places in the order of
-    /// all parts make a node, sixteen nodes make one of the next level, and a frame adds the values up to its
-    /// first whole node, then nodes, and at last the values after its last node.
+    /// Frames have `sum`, `mean`, `count`, `min`, `max`, `bool_and`, `bool_or`, `first`, `last`,
+    /// `first_value` and `last_value`, also with filters; other aggregates are an error. Sums of integers and
+    /// decimals are exact. Floats are added in an order that is the same on every device: sixteen places in
+    /// the order of all parts make a node, sixteen nodes make one of the next level, and a frame adds the
+    /// values up to its first whole node, then nodes, and at last the values after its last node.
     ///
     /// ```
     /// use arrow_array::{Int64Array, record_batch};
@@ -85,7 +85,8 @@ impl Windows {
     /// )?)?;
     /// let day = [SortColumn::new(&batch.columns()[1], SortOptions::default())];
     /// let windows = Windows::new(&batch.columns()[..1], &day, 4, &stream).wait()?;
-    /// let running = windows.aggregate_frames(&batch, WindowFrame::RUNNING, [sum(col("x"))], &Options::default());
+    /// let (frame, options) = (WindowFrame::RUNNING, Options::default());
+    /// let running = windows.aggregate_frames(&batch, frame, [sum(col("x"))], &options);
     /// let running = to_arrow(&running.wait()?.columns()[0])?;
     /// assert_eq!(running.as_ref(), &Int64Array::from(vec![60, 5, 10, 30]));
     /// # Ok(())

@@ -84,6 +84,13 @@ impl HashPartitions {
         &self.starts
     }
 
+    /// The rows of a part, which ascend, as UInt32.
+    pub fn rows(&self, part: usize) -> Result<DeviceArray> {
+        let none = || Error::invalid("partition_by_hash", format!("no part {part} of {}", self.parts()));
+        let (first, end) = (self.starts.get(part).ok_or_else(none)?, self.starts.get(part + 1));
+        self.order.slice(*first, end.ok_or_else(none)? - first)
+    }
+
     /// Divides an array or a batch of as many rows: returns its parts. They share the memory of one
     /// [`take`], so a part keeps the memory of all.
     pub fn split<C: Columns>(&self, values: &C, stream: &Stream) -> Pending<Vec<C>> {

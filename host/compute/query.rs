@@ -8,10 +8,10 @@ use std::sync::Arc;
 
 use arrow_schema::{Schema, SchemaRef};
 
-use super::batches::{each_ahead, under};
+use super::batches::{each_ahead, made_later, under};
 use super::cast::{CastOptions, check_cast};
 use super::evaluated::{Evaluated, begin, check};
-use super::grouped::{Grouped, Merged, Partial};
+use super::grouped::{Finished, Grouped, Merged, Partial};
 use super::settled::settled;
 use super::{Selection, engine, reach_all};
 use crate::array::{Batches, Place};
@@ -40,6 +40,7 @@ pub struct Query {
     filter: Option<Expr>,
     keys: Vec<Expr>,
     wanted: Wanted,
+    group_limit: Option<usize>,
 }
 
 /// The results of a query.
@@ -99,10 +100,12 @@ impl Query {
     /// use arrow_array::record_batch;
     /// use bowstring::{DeviceBatch, Stream, compute::Query, expr::{Options, col, sum}};
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let batch = DeviceBatch::try_from(&record_batch!(("k", Utf8, ["b", "a", "b"]), ("n", Int64, [1, 2,
-    /// 3]))?)?; let query = Query::new().group_by([col("k")]).aggregate([sum(col("n")).alias("total")]); let
-    /// query = query.bind(batch.schema(), &Options::default())?; let totals =
-    /// arrow_array::RecordBatch::try_from(&query.run(&batch, &Stream::cpu()).wait()?)?;
+    /// let rows = record_batch!(("k", Utf8, ["b", "a", "b"]), ("n", Int64, [1, 2, 3]))?;
+    /// let batch = DeviceBatch::try_from(&rows)?;
+    /// let query = Query::new().group_by([col("k")]).aggregate([sum(col("n")).alias("total")]);
+    /// let query = query.bind(batch.schema(), &Options::default())?;
+    /// let totals = query.run(&batch, &Stream::cpu()).wait()?;
+    /// let totals = arrow_array::RecordBatch::try_from(&totals)?;
     /// assert_eq!(totals.column(0).as_ref(), &arrow_array::StringArray::from(vec!["b", "a"]));
     /// assert_eq!(totals.column(1).as_ref(), &arrow_array::Int64Array::from(vec![4, 2]));
     /// # Ok(())
@@ -110,6 +113,13 @@ impl Query {
     /// ```
     pub fn group_by(self, keys: impl IntoIterator<Item: Into<Expr>>) -> Query {
         Query { keys: keys.into_iter().map(Into::into).collect(), ..self }
+    }
+
+    /// Parks groups of a stream in host memory once they take more than so many bytes, in parts by a hash of
+    /// their keys. Then the stream yields several batches, in each of which groups are in the order of their
+    /// first rows. To merge parts takes about three times as many bytes.
+    pub fn group_limit(self, bytes: usize) -> Query {
+        Query { group_limit: Some(bytes), ..self }
     }
 
     /// Aggregates the kept rows into one row, or into one for each group.
@@ -127,7 +137,8 @@ impl Query {
                 return Err(Error::invalid("query", "groups have keys and aggregates, but no other columns"));
             }
             Wanted::Rows if !self.keys.is_empty() => {
-                (filter_plan()?, Results::Groups(Grouped::bind(&self.keys, &[], schema, options)?))
+                let grouped = Grouped::bind(&self.keys, &[], schema, options)?;
+                (filter_plan()?, Results::Groups(grouped.limited(self.group_limit)))
             }
             Wanted::Rows => (filter_plan()?, Results::Rows),
             Wanted::Columns(exprs) => {
@@ -137,7 +148,7 @@ impl Query {
                 Some((plan, folded)) => (None, Results::Aggregates(Arc::new(plan), folded)),
                 None => {
                     let grouped = Grouped::bind(&self.keys, aggregations, schema, options)?;
-                    (filter_plan()?, Results::Groups(grouped))
+                    (filter_plan()?, Results::Groups(grouped.limited(self.group_limit)))
                 }
             },
         };
@@ -269,8 +280,8 @@ impl BoundQuery {
         let (to, place) = (schema.clone(), stream.device().place());
         if let Results::Groups(grouped) = &self.results {
             let grouped = grouped.clone();
-            let groups = std::iter::once_with(move || under(&to, &query.grouped(&grouped, batches, &on)?));
-            return Batches::new(schema, place, groups);
+            let groups = made_later(move || query.grouped(&grouped, batches, &on));
+            return Batches::new(schema, place, groups.map(move |batch| under(&to, &batch?)));
         }
         let ahead = if self.filter.is_some() { engine(stream).batches_ahead() } else { 0 };
         let results = each_ahead(batches, ahead, move |batch| Ok(query.run(batch, &on)));
@@ -322,7 +333,7 @@ impl BoundQuery {
     }
 
     /// Groups the rows of many batches. The memory it takes depends on the number of groups, not of rows.
-    fn grouped(&self, grouped: &Grouped, batches: Batches, stream: &Stream) -> Result<DeviceBatch> {
+    fn grouped(&self, grouped: &Grouped, batches: Batches, stream: &Stream) -> Result<Finished> {
         let mut merged = Merged::new(grouped.clone(), stream.clone());
         let mut before: Option<Pending<Partial>> = None;
         for batch in batches {

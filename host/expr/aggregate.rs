@@ -61,6 +61,8 @@ pub(crate) enum Function {
     },
     CountDistinct,
     Quantile(f64),
+    /// The list of values.
+    Array,
 }
 
 /// An aggregate of an expression, with the name of its result.
@@ -276,4 +278,10 @@ pub fn quantile(of: impl Into<Expr>, part: f64) -> Aggregation {
     let of = of.into();
     let name = format!("quantile({of}, {part})");
     Aggregation { name, ..aggregation("quantile", Function::Quantile(part), of) }
+}
+
+/// The list of the values, nulls included, in the order of their rows; null if there are no rows. Accepts any
+/// type that can be taken. It takes memory for all values.
+pub fn array_agg(of: impl Into<Expr>) -> Aggregation {
+    aggregation("array_agg", Function::Array, of.into())
 }

@@ -40,8 +40,8 @@ use std::sync::Arc;
 use arrow_schema::DataType;
 
 pub use aggregate::{
-    Aggregation, bit_and, bit_or, bit_xor, bool_and, bool_or, count, count_all, count_distinct, first,
-    first_value, last, last_value, max, mean, median, min, quantile, stddev, sum, variance,
+    Aggregation, array_agg, bit_and, bit_or, bit_xor, bool_and, bool_or, count, count_all, count_distinct,
+    first, first_value, last, last_value, max, mean, median, min, quantile, stddev, sum, variance,
 };
 pub(crate) use aggregate::{Bits, Finish, Fold, Folding, Function, Reduction};
 use extent::Extent;

@@ -2,6 +2,7 @@
 
 mod accumulators;
 mod accumulators_of_all;
+mod array_agg;
 mod atomics;
 mod batches;
 mod bench_model;
@@ -60,6 +61,7 @@ mod nullability_inside;
 mod nulls;
 mod nulls_of_batches;
 mod ordering;
+mod parked;
 mod polled;
 mod printed;
 mod ranges;

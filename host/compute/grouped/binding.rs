@@ -1,5 +1,7 @@
 //! Binds keys and aggregates to a schema: which columns are computed, and what is kept of them.
 
+use std::sync::Arc;
+
 use arrow_schema::{DataType, Field, Schema};
 
 use super::finish::{Made, Results};
@@ -108,8 +110,9 @@ fn needed(one: &Aggregation, of: &DataType) -> Result<Vec<Expr>> {
         Function::Quantile(part) => {
             Err(Error::invalid("expression", format!("{one}: {part} is not between 0 and 1")))
         }
-        Function::CountDistinct => {
-            Ok([Some(one.of.clone()), one.counts(true)].into_iter().flatten().collect())
+        Function::CountDistinct | Function::Array => {
+            let valid = one.function == Function::CountDistinct;
+            Ok([Some(one.of.clone()), one.counts(valid)].into_iter().flatten().collect())
         }
         Function::Fold(..) | Function::Row { .. } => one.folding().map(|one| vec![one.of]).ok_or_else(unfit),
     }
@@ -150,6 +153,13 @@ impl Binder<'_> {
                 let (of, counts) = (self.column(read[0]), Some(self.column(read[1])));
                 let kept = self.kept(Kept { of, counts, distinct: true });
                 Ok((Made::Distinct(kept), DataType::Int64))
+            }
+            (Function::Array, _) => {
+                let counts = read.get(1).map(|counts| self.column(*counts));
+                let of_values = self.column(read[0]);
+                let kept = self.kept(Kept { of: of_values, counts, distinct: false });
+                let item = Field::new_list_field(of.clone(), true);
+                Ok((Made::List(kept), DataType::List(Arc::new(item))))
             }
             (_, Some(folding)) => self.folded(&folding, read[0]),
             (_, None) => Err(Error::invalid("expression", format!("{one}: no such aggregate of {of}"))),

@@ -6,6 +6,7 @@ use arrow_array::{ArrayRef, Int64Array, new_null_array};
 use arrow_schema::{DataType, Field};
 
 use super::kept::{counted, quantiles};
+use super::lists::lists;
 use super::partial::Partial;
 use crate::compute::arrays::computed;
 use crate::compute::{CastOptions, cast, engine};
@@ -33,6 +34,8 @@ pub(super) enum Made {
     Distinct(usize),
     /// A quantile of kept rows.
     Quantile(usize, f64),
+    /// The list of kept rows.
+    List(usize),
 }
 
 /// The columns of the row of results without rows: counts are zero, and all else is null.
@@ -87,6 +90,7 @@ pub(super) async fn result(
             if *root { engine(stream).roots(&variance, stream) } else { Ok(variance) }
         }
         Made::Distinct(number) => counted(&made.kept[*number], stream).await,
+        Made::List(number) => lists(&made.kept[*number], made.keys.columns().len(), to, stream).await,
         Made::Quantile(number, part) => quantiles(&made.kept[*number], *part, stream).await,
     }
 }

@@ -73,7 +73,7 @@ impl Grouped {
     }
 }
 
-/// What a fold finds.
+/// The meaning of a fold's result.
 enum Found {
     Value,
     /// The number of one of these rows.

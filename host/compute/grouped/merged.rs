@@ -1,11 +1,14 @@
 //! The groups of a stream of batches.
 
+use arrow_schema::DataType;
+
+use super::parked::{LEVELS, Parked, Task, divided};
 use super::states::{Folds, State};
 use super::{Grouped, Partial, empty};
 use crate::compute::evaluated::begin;
 use crate::compute::nullability::never_null;
 use crate::expr::{Fold, Reduction};
-use crate::{DeviceBatch, Error, Result, Stream};
+use crate::{DeviceBatch, Result, Stream};
 
 /// The groups of all batches so far.
 pub(in crate::compute) struct Merged {
@@ -14,6 +17,8 @@ pub(in crate::compute) struct Merged {
     /// The first are the merged ones; the others wait until they have as many rows.
     parts: Vec<Partial>,
     waiting: usize,
+    /// The groups that were more than there is memory for.
+    parked: Option<Parked>,
 }
 
 /// Groups of fewer rows are not worth merging.
@@ -21,47 +26,130 @@ const WORTH: usize = 1 << 16;
 
 impl Merged {
     pub fn new(grouped: Grouped, stream: Stream) -> Merged {
-        Merged { grouped, stream, parts: vec![], waiting: 0 }
+        Merged { grouped, stream, parts: vec![], waiting: 0, parked: None }
     }
 
     /// Adds the groups of a batch.
     pub fn add(&mut self, part: Partial) -> Result<()> {
         self.waiting += part.rows();
         self.parts.push(part);
-        if self.waiting > self.parts[0].rows().max(WORTH) { self.merge() } else { Ok(()) }
+        let limit = self.grouped.limit;
+        let full = limit.is_some_and(|limit| self.parts.iter().map(Partial::bytes).sum::<usize>() > limit);
+        if !full && self.waiting <= self.parts[0].rows().max(WORTH) {
+            return Ok(());
+        }
+        self.merge()?;
+        match self.parts.pop() {
+            Some(merged) if limit.is_some_and(|limit| merged.bytes() > limit / 2) => self.park(merged),
+            merged => {
+                self.parts.extend(merged);
+                Ok(())
+            }
+        }
     }
 
     fn merge(&mut self) -> Result<()> {
         self.waiting = 0;
         if self.parts.len() > 1 {
-            let (grouped, parts, on) =
-                (self.grouped.clone(), std::mem::take(&mut self.parts), self.stream.clone());
-            let merged = begin(&self.stream, async move {
-                let mut merged = grouped.together(&parts, &on).await?;
-                for (state, values) in grouped.states.iter().zip(&mut merged.states) {
-                    if matches!(state, State::Fold(Folds { fold: Reduction::Fold(Fold::Count), .. })) {
-                        *values = never_null(values)?;
-                    }
-                }
-                Ok(merged)
-            });
-            self.parts.push(merged?.wait()?);
+            let parts = std::mem::take(&mut self.parts);
+            self.parts.push(together(&self.grouped, parts, &self.stream)?);
         }
         Ok(())
     }
 
-    /// Returns the results for all batches.
-    pub fn finish(mut self) -> Result<DeviceBatch> {
-        if self.parts.is_empty() {
-            let schema = &self.grouped.columns.schema;
-            let columns = schema.fields().iter().map(|field| empty(field.data_type(), &self.stream));
-            let none = DeviceBatch::try_new(schema.clone(), columns.collect::<Result<_>>()?, 0)?;
-            let none = self.grouped.clone().partial(none, self.stream.clone());
-            self.parts.push(begin(&self.stream, none)?.wait()?);
-        }
+    fn park(&mut self, merged: Partial) -> Result<()> {
+        let parked = self.parked.get_or_insert_with(|| Parked::new(&merged));
+        parked.add(begin(&self.stream, merged.downloaded(self.stream.clone()))?.wait()?)
+    }
+
+    /// Returns the results for all batches: one batch, or several if groups were parked.
+    pub fn finish(mut self) -> Result<Finished> {
         self.merge()?;
-        let Some(merged) = self.parts.pop() else { return Err(Error::invalid("query", "no groups")) };
-        let finished = self.grouped.clone().finish(merged, self.stream.clone());
-        begin(&self.stream, finished)?.wait()
+        if let Some(parked) = self.parked.take() {
+            if let Some(rest) = self.parts.pop() {
+                self.parked = Some(parked);
+                self.park(rest)?;
+                return self.finish();
+            }
+            let (grouped, stream, types) = (self.grouped, self.stream, parked.types.clone());
+            return Ok(Finished { grouped, stream, types, rest: parked.into_tasks() });
+        }
+        let last = match self.parts.pop() {
+            Some(merged) => merged,
+            None => {
+                let schema = &self.grouped.columns.schema;
+                let columns = schema.fields().iter().map(|field| empty(field.data_type(), &self.stream));
+                let none = DeviceBatch::try_new(schema.clone(), columns.collect::<Result<_>>()?, 0)?;
+                begin(&self.stream, self.grouped.clone().partial(none, self.stream.clone()))?.wait()?
+            }
+        };
+        let rest = vec![Task::Ready(last)];
+        Ok(Finished { grouped: self.grouped, stream: self.stream, types: vec![], rest })
+    }
+}
+
+/// Merges the groups of several parts.
+fn together(grouped: &Grouped, parts: Vec<Partial>, stream: &Stream) -> Result<Partial> {
+    let (grouped, on) = (grouped.clone(), stream.clone());
+    let merged = begin(stream, async move {
+        let mut merged = grouped.together(&parts, &on).await?;
+        for (state, values) in grouped.states.iter().zip(&mut merged.states) {
+            if matches!(state, State::Fold(Folds { fold: Reduction::Fold(Fold::Count), .. })) {
+                *values = never_null(values)?;
+            }
+        }
+        Ok(merged)
+    });
+    merged?.wait()
+}
+
+/// The results of groups, batch by batch.
+pub(in crate::compute) struct Finished {
+    grouped: Grouped,
+    stream: Stream,
+    /// The types of the columns of parked groups on the device.
+    types: Vec<DataType>,
+    /// The tasks that are left, the last one first.
+    rest: Vec<Task>,
+}
+
+impl Finished {
+    fn results(&self, merged: Partial) -> Result<DeviceBatch> {
+        begin(&self.stream, self.grouped.clone().finish(merged, self.stream.clone()))?.wait()
+    }
+
+    fn task(&mut self, task: Task) -> Result<Option<DeviceBatch>> {
+        let (parts, level) = match task {
+            Task::Ready(merged) => return self.results(merged).map(Some),
+            Task::Parked(parts, level) => (parts, level),
+        };
+        let bytes: usize = parts.iter().map(Partial::bytes).sum();
+        if self.grouped.limit.is_some_and(|limit| bytes > limit) && level < LEVELS {
+            self.rest.extend(begin(&Stream::cpu(), divided(parts, level))?.wait()?);
+            return Ok(None);
+        }
+        let mut there = Vec::with_capacity(parts.len());
+        for part in parts {
+            let (types, on) = (self.types.clone(), self.stream.clone());
+            let uploaded = async move { part.uploaded(&types, &on).await };
+            there.push(begin(&self.stream, uploaded)?.wait()?);
+        }
+        if there.is_empty() {
+            return Ok(None);
+        }
+        self.results(together(&self.grouped, there, &self.stream)?).map(Some)
+    }
+}
+
+impl Iterator for Finished {
+    type Item = Result<DeviceBatch>;
+
+    fn next(&mut self) -> Option<Result<DeviceBatch>> {
+        loop {
+            let task = self.rest.pop()?;
+            if let Some(made) = self.task(task).transpose() {
+                return Some(made);
+            }
+        }
     }
 }

@@ -8,7 +8,9 @@ mod binding;
 mod finish;
 mod framed;
 mod kept;
+mod lists;
 mod merged;
+mod parked;
 mod partial;
 mod states;
 
@@ -17,7 +19,7 @@ use std::sync::Arc;
 use arrow_schema::{Schema, SchemaRef};
 
 use super::evaluated::Evaluated;
-use super::{CastOptions, TakeOptions, concat, group, sort_to_indices, take};
+use super::{CastOptions, TakeOptions, cast, group, sort_to_indices, take};
 use crate::compute::SortOptions;
 use crate::compute::arrays::empty;
 use crate::expr::plan::Plan;
@@ -27,7 +29,7 @@ use finish::{Results, of_nothing, result};
 use kept::Kept;
 use states::{State, Which, folded};
 
-pub(super) use merged::Merged;
+pub(super) use merged::{Finished, Merged};
 pub(super) use partial::Partial;
 
 /// A query's groups, bound to a schema.
@@ -42,6 +44,8 @@ pub(super) struct Grouped {
     kept: Vec<Kept>,
     results: Vec<Results>,
     overflow: Overflow,
+    /// The bytes of groups beyond which they are parked in host memory.
+    limit: Option<usize>,
 }
 
 impl Grouped {
@@ -62,7 +66,13 @@ impl Grouped {
             kept: bound.kept,
             results: bound.results,
             overflow: options.overflow,
+            limit: None,
         })
+    }
+
+    /// Parks groups in host memory that take more than so many bytes. A single group cannot be divided.
+    pub fn limited(self, limit: Option<usize>) -> Grouped {
+        Grouped { limit: limit.filter(|_| !self.one), ..self }
     }
 
     pub fn plan(&self) -> &Arc<Plan> {
@@ -136,21 +146,24 @@ impl Grouped {
 
     /// Merges the groups of several parts.
     async fn together(&self, parts: &[Partial], stream: &Stream) -> Result<Partial> {
-        let keys = concat(&parts.iter().map(|part| &part.keys).collect::<Vec<_>>(), stream).await?;
-        let groups = group(keys.columns(), stream).await?;
-        let first = take(&keys, groups.firsts(), &TakeOptions::default(), stream);
-        let mut old = vec![];
-        for i in 0..self.states.len() {
-            old.push(concat(&parts.iter().map(|part| &part.states[i]).collect::<Vec<_>>(), stream).await?);
-        }
+        let all = Partial::joined(parts, stream).await?;
+        let groups = group(all.keys.columns(), stream).await?;
+        let first = take(&all.keys, groups.firsts(), &TakeOptions::default(), stream);
         let mut sources = vec![];
         for (i, state) in self.states.iter().enumerate() {
-            sources.push(state.again(i, &old, stream).await?);
+            sources.push(state.again(i, &all.states, stream).await?);
         }
-        let states = folded(sources, &groups, stream).await?;
+        let mut states = folded(sources, &groups, stream).await?;
+        for (state, old) in states.iter_mut().zip(&all.states) {
+            // A sum of sums is wider, but parts are merged again and again. No stream is so long that the sum
+            // of its integers does not fit.
+            if state.data_type() != old.data_type() {
+                let strict = CastOptions { safe: false, ..CastOptions::default() };
+                *state = cast(state, old.data_type(), &strict, stream).await?;
+            }
+        }
         let mut kept = vec![];
-        for (i, one) in self.kept.iter().enumerate() {
-            let rows = concat(&parts.iter().map(|part| &part.kept[i]).collect::<Vec<_>>(), stream).await?;
+        for (one, rows) in self.kept.iter().zip(all.kept) {
             kept.push(one.again(rows, stream).await?);
         }
         Ok(Partial { keys: first.await?, states, kept })

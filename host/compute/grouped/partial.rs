@@ -1,6 +1,11 @@
 //! The groups of some rows.
 
-use crate::{DeviceArray, DeviceBatch};
+use std::sync::Arc;
+
+use arrow_schema::{DataType, Schema};
+
+use crate::compute::{CastOptions, TakeOptions, cast, concat, partition_by_hash, take};
+use crate::{DeviceArray, DeviceBatch, Result, Stream};
 
 /// The groups of some rows.
 #[derive(Clone, Debug)]
@@ -9,7 +14,7 @@ pub(in crate::compute) struct Partial {
     pub keys: DeviceBatch,
     /// The states of each group.
     pub states: Vec<DeviceArray>,
-    /// The rows that are kept, in their order.
+    /// The rows that are kept, in their order. Their first columns are keys.
     pub kept: Vec<DeviceBatch>,
 }
 
@@ -18,4 +23,110 @@ impl Partial {
     pub fn rows(&self) -> usize {
         self.keys.len() + self.kept.iter().map(DeviceBatch::len).sum::<usize>()
     }
+
+    /// The bytes in memory.
+    pub fn bytes(&self) -> usize {
+        self.columns().map(bytes_of).sum()
+    }
+
+    /// The groups of several parts, one after the other.
+    pub async fn joined(parts: &[Partial], stream: &Stream) -> Result<Partial> {
+        let keys = concat(&parts.iter().map(|part| &part.keys).collect::<Vec<_>>(), stream).await?;
+        let mut all = Partial { keys, states: vec![], kept: vec![] };
+        for i in 0..parts.first().map_or(0, |part| part.states.len()) {
+            let states: Vec<_> = parts.iter().map(|part| &part.states[i]).collect();
+            all.states.push(concat(&states, stream).await?);
+        }
+        for i in 0..parts.first().map_or(0, |part| part.kept.len()) {
+            let kept: Vec<_> = parts.iter().map(|part| &part.kept[i]).collect();
+            all.kept.push(concat(&kept, stream).await?);
+        }
+        Ok(all)
+    }
+
+    /// The types of all columns.
+    pub fn types(&self) -> Vec<DataType> {
+        self.columns().map(|column| column.data_type().clone()).collect()
+    }
+
+    fn columns(&self) -> impl Iterator<Item = &DeviceArray> {
+        let kept = self.kept.iter().flat_map(DeviceBatch::columns);
+        self.keys.columns().iter().chain(&self.states).chain(kept)
+    }
+
+    /// The same in host memory, with text in place of views: views would keep the text of all other rows.
+    pub async fn downloaded(self, stream: Stream) -> Result<Partial> {
+        let mut columns = vec![];
+        for column in self.columns() {
+            let packed = match column.data_type() {
+                DataType::Utf8View => Some(DataType::LargeUtf8),
+                DataType::BinaryView => Some(DataType::LargeBinary),
+                _ => None,
+            };
+            let column = match packed {
+                Some(packed) => cast(column, &packed, &CastOptions::default(), &stream).await?,
+                None => column.clone(),
+            };
+            columns.push(stream.download_later(&column)?.await?);
+        }
+        self.with(columns)
+    }
+
+    /// The same on a stream's device, with columns of these types.
+    pub async fn uploaded(&self, types: &[DataType], stream: &Stream) -> Result<Partial> {
+        let mut columns = vec![];
+        for (column, of) in self.columns().zip(types) {
+            columns.push(cast(&stream.upload(column)?, of, &CastOptions::default(), stream).await?);
+        }
+        self.with(columns)
+    }
+
+    /// The same with other columns.
+    fn with(&self, columns: Vec<DeviceArray>) -> Result<Partial> {
+        let mut columns = columns.into_iter();
+        let mut next = |count: usize| columns.by_ref().take(count).collect::<Vec<_>>();
+        let keys = retyped(&self.keys, next(self.keys.columns().len()))?;
+        let states = next(self.states.len());
+        let kept = self.kept.iter().map(|kept| retyped(kept, next(kept.columns().len())));
+        Ok(Partial { keys, states, kept: kept.collect::<Result<_>>()? })
+    }
+
+    /// Divides groups in host memory among parts that hashes of their keys choose. Returns the parts that
+    /// have any, with their numbers. Each has memory of its own.
+    pub fn divided(&self, parts: usize) -> Result<Vec<(usize, Partial)>> {
+        let (here, plain) = (Stream::cpu(), TakeOptions::default());
+        let keys = self.keys.columns().len();
+        let divide = |rows: &DeviceBatch| partition_by_hash(&rows.columns()[..keys], parts, &here).wait();
+        let groups = divide(&self.keys)?;
+        let kept = self.kept.iter().map(divide).collect::<Result<Vec<_>>>()?;
+        let part = |part: usize| {
+            let rows = groups.rows(part)?;
+            let states = self.states.iter().map(|state| take(state, &rows, &plain, &here).wait());
+            let own = self.kept.iter().zip(&kept);
+            let own = own.map(|(kept, parts)| take(kept, &parts.rows(part)?, &plain, &here).wait());
+            let own = Partial {
+                keys: take(&self.keys, &rows, &plain, &here).wait()?,
+                states: states.collect::<Result<_>>()?,
+                kept: own.collect::<Result<_>>()?,
+            };
+            Ok((part, own))
+        };
+        // Rows are kept of groups only.
+        let some = (0..parts).filter(|part| groups.starts()[*part] < groups.starts()[part + 1]);
+        some.map(part).collect()
+    }
+}
+
+/// A batch of other columns, which may have other types.
+fn retyped(old: &DeviceBatch, columns: Vec<DeviceArray>) -> Result<DeviceBatch> {
+    let fields = old.schema().fields().iter().zip(&columns);
+    let fields = fields.map(|(old, new)| (**old).clone().with_data_type(new.data_type().clone()));
+    DeviceBatch::try_new(Arc::new(Schema::new(fields.collect::<Vec<_>>())), columns, old.len())
+}
+
+/// The bytes of an array's buffers.
+fn bytes_of(array: &DeviceArray) -> usize {
+    let buffers = array.buffers().iter().chain(array.validity().map(|bits| &bits.buffer));
+    let own: usize = buffers.map(|buffer| buffer.bytes().unwrap_or(0)).sum();
+    own + array.children().iter().chain(array.dictionary()).map(bytes_of).sum::<usize>()
 }

@@ -9,7 +9,7 @@ use crate::Result;
 use crate::expr::Fold;
 use crate::rules::words;
 
-/// What values are folded for: groups, or frames.
+/// Rows whose values are folded, for groups or for frames.
 pub(super) trait Folds {
     /// Folds values whose states are the results.
     fn folded<F: Folder<W>, const W: usize>(&self, folder: &F) -> Result<Folded>;

@@ -1,4 +1,4 @@
-//! What folds do with a value: sums, least values, and counts.
+//! The functions of folds: how a value changes a sum, a least value, or a count.
 
 use crate::program::word::{plain_nan_f32, plain_nan_f64};
 use crate::target::Value;

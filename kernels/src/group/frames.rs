@@ -1,10 +1,10 @@
 //! Folds of the values of frames: ranges of places, which may overlap.
 //!
-//! The one idea: sixteen places make a node, sixteen nodes make one of the next level, and so on; then a frame
-//! is a few nodes of each level. A lane folds a frame from its first place to its last: values up to the first
-//! whole node, then nodes up to the first whole node of the next level, and after the highest level down again.
-//! So a frame of any length takes up to thirty folds a level, and the order of additions depends on nothing
-//! but places.
+//! The one idea: sixteen places make a node, sixteen nodes make one of the next level, and so on; then a
+//! frame is a few nodes of each level. A lane folds a frame from its first place to its last: values up to
+//! the first whole node, then nodes up to the first whole node of the next level, and after the highest level
+//! down again. So a frame of any length takes up to thirty folds a level, and the order of additions depends
+//! on nothing but places.
 
 use super::fold::{COUNT, LEAST, ROW, SUM, SUM_FLOATS, SUM_UNSIGNED, SUM_WRAPPING};
 use super::folders::{
