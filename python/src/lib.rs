@@ -60,7 +60,8 @@ mod _bowstring {
     #[pymodule_export]
     use super::operations::{
         GroupBy, Windows, cast, concat, drop_null, fill_null, filter, is_null, is_valid, join,
-        logical_null_count, null_count, rank, sort, sort_indices, take, unique, value_counts, windows,
+        logical_null_count, null_count, partition_by_hash, rank, sort, sort_indices, take, unique,
+        value_counts, windows,
     };
     #[pymodule_export]
     use super::pickle::unpickle;

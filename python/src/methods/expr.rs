@@ -260,8 +260,7 @@ impl Expr {
         Expr::with(this, "ilike", pattern, Inner::ilike)
     }
 
-    /// Convert to another type, given as in `bowstring.cast`. A value that does not fit becomes null, or with
-    /// `strict=True` raises `ValueError`.
+    /// Convert to another type, as `cast` does. A value that does not fit is null, or raises if `strict`.
     #[pyo3(signature = (to, *, strict = false))]
     fn cast(this: &Bound<'_, Self>, to: &Bound<'_, PyAny>, strict: bool) -> PyResult<Expr> {
         let field = types::field(to, "to")?;
@@ -297,8 +296,7 @@ impl Expr {
         made(this.get().0.clone().alias(name), "alias", given)
     }
 
-    /// Sum the values that are not null; null if there are none. Integers sum to Int64 or UInt64, decimals
-    /// to 38 digits, and Float16 to Float32.
+    /// Sum the values that are not null, to 64 bits, 38 digits or Float32 at least; null if there are none.
     fn sum(this: &Bound<'_, Self>) -> Aggregation {
         Expr::folded(this, "sum", expr::sum)
     }
@@ -373,8 +371,12 @@ impl Expr {
         Expr::folded(this, "count_distinct", expr::count_distinct)
     }
 
-    /// Compute the variance as Float64: the sum of squared distances to the mean, divided by the number of
-    /// values less `ddof`. Null if there are not more than `ddof` values that are not null.
+    /// List the values, nulls included, in the order of their rows; null if there are no rows.
+    fn array_agg(this: &Bound<'_, Self>) -> Aggregation {
+        Expr::folded(this, "array_agg", expr::array_agg)
+    }
+
+    /// Compute the variance as numpy does, as Float64; null if there are not more than `ddof` values.
     #[pyo3(signature = (ddof = 1))]
     fn var(this: &Bound<'_, Self>, ddof: u32) -> PyResult<Aggregation> {
         Expr::folded_with(this, "var", ddof, expr::variance)

@@ -8,6 +8,7 @@ mod concatenation;
 mod groups;
 mod nulls;
 mod order;
+mod partitions;
 mod select;
 mod windowed;
 
@@ -16,5 +17,6 @@ pub use concatenation::concat;
 pub use groups::{GroupBy, join, unique, value_counts};
 pub use nulls::{drop_null, fill_null, is_null, is_valid, logical_null_count, null_count};
 pub use order::{rank, sort, sort_indices};
+pub use partitions::partition_by_hash;
 pub use select::{filter, strided, take};
 pub use windowed::{Windows, windows};

@@ -1,9 +1,10 @@
 //! Windows: values that rows have because of their place among others.
 
-use bowstring::compute::{SortColumn, SortOptions, Windows as Inner};
+use bowstring::compute::{FrameBound, SortColumn, SortOptions, WindowFrame, Windows as Inner};
 use bowstring::{DeviceArray, DeviceBatch};
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::PyList;
+use pyo3::types::{PyInt, PyList, PyString, PyTuple};
 
 use super::groups::columns;
 use super::order::keys;
@@ -112,20 +113,63 @@ impl Windows {
         self.rows(column, |values| self.inner.nth_value(values, n))
     }
 
-    /// Return a batch with the aggregations of each row's part. The options are as in `aggregate`.
-    #[pyo3(signature = (aggregations, *, overflow = "error", division_by_zero = "error", floats = "total"))]
+    /// Return a batch with the aggregations of each row's part, or of its frame.
+    ///
+    /// `frame` is a pair of the first row and the last. Each is a number of rows after the row itself (0 is
+    /// the row, -1 the one before it), `None` for the end of the part, or `"peers"` for the first or last row
+    /// that is equal in the order. So `(None, 0)` makes running sums, and `(-6, 0)` sums of seven rows.
+    /// Frames have sums, means, counts, least, greatest, first and last values, and `all` and `any`. The
+    /// other options are as in `aggregate`.
+    #[pyo3(signature = (
+        aggregations, frame = None, *, overflow = "error", division_by_zero = "error", floats = "total"
+    ))]
     fn aggregate(
         &self,
         aggregations: &Bound<'_, PyAny>,
+        frame: Option<&Bound<'_, PyAny>>,
         overflow: &str,
         division_by_zero: &str,
         floats: &str,
     ) -> PyResult<RecordBatch> {
         let (all, options) =
             (self::aggregations(aggregations)?, options(overflow, division_by_zero, floats)?);
-        let made = detached(aggregations.py(), || {
-            self.inner.aggregate(&self.batch.0, all.clone(), &options).wait()
+        let frame = frame.map(frame_of).transpose()?;
+        let made = detached(aggregations.py(), || match frame {
+            Some(frame) => self.inner.aggregate_frames(&self.batch.0, frame, all.clone(), &options).wait(),
+            None => self.inner.aggregate(&self.batch.0, all.clone(), &options).wait(),
         })?;
         Ok(RecordBatch::new(made))
+    }
+}
+
+/// Reads a frame: a pair of bounds.
+fn frame_of(frame: &Bound<'_, PyAny>) -> PyResult<WindowFrame> {
+    let pair = frame.cast::<PyTuple>().ok().filter(|pair| pair.len() == 2);
+    let Some(pair) = pair else {
+        return Err(PyTypeError::new_err(format!(
+            "frame: a pair of bounds is needed, not {}",
+            frame.get_type()
+        )));
+    };
+    Ok(WindowFrame { start: bound_of(&pair.get_item(0)?)?, end: bound_of(&pair.get_item(1)?)? })
+}
+
+fn bound_of(bound: &Bound<'_, PyAny>) -> PyResult<FrameBound> {
+    if bound.is_none() {
+        return Ok(FrameBound::Unbounded);
+    }
+    if bound.is_instance_of::<PyInt>() {
+        return Ok(FrameBound::Row(bound.extract()?));
+    }
+    match bound.cast::<PyString>() {
+        Ok(name) if name.to_string_lossy() == "peers" => Ok(FrameBound::Peers),
+        Ok(name) => {
+            let name = name.to_string_lossy();
+            Err(PyValueError::new_err(format!("frame: a bound is a number, None or \"peers\", not {name:?}")))
+        }
+        Err(_) => {
+            let problem = format!("frame: a bound is a number, None or \"peers\", not {}", bound.get_type());
+            Err(PyTypeError::new_err(problem))
+        }
     }
 }
