@@ -47,6 +47,7 @@ __all__ = [
     "logical_null_count",
     "nth",
     "null_count",
+    "partition_by_hash",
     "rank",
     "record_batch",
     "sort",
