@@ -207,6 +207,17 @@ pub(crate) trait Engine: Sync {
         stream: &Stream,
     ) -> Result<Pending<Vec<DeviceArray>>>;
 
+    /// Finds one end of the frame of each place, as UInt32: at a distance from the place, or the end of a
+    /// span, which it does not leave. `after` asks for the place after the last. Spans are the first place,
+    /// as UInt32, and the number of places, as Int64, without nulls.
+    fn frame_ends(
+        &self,
+        spans: [&DeviceArray; 2],
+        by: Option<i64>,
+        after: bool,
+        stream: &Stream,
+    ) -> Result<DeviceArray>;
+
     /// Folds the values of each frame. Frames are of places, in whose order the values are, and there is at
     /// least one. Results are as those of groups; without values, a frame has null.
     fn fold_frames(&self, folds: &[GroupFold], frames: &Frames, stream: &Stream) -> Result<Vec<DeviceArray>>;

@@ -1,13 +1,11 @@
 //! Aggregates of the rows around each row.
 
-use arrow_schema::DataType;
-
-use super::arrays::{computed, fold_groups};
+use super::arrays::fold_groups;
 use super::grouped::Grouped;
 use super::windows::{Inner, Windows};
 use super::{TakeOptions, engine, take};
 use crate::engine::{Frames, GroupFold, Groups};
-use crate::expr::{Aggregation, Expr, Fold, Options, Reduction, if_else, nth};
+use crate::expr::{Aggregation, Fold, Options, Reduction};
 use crate::{DeviceArray, DeviceBatch, Pending, Result};
 
 /// One end of a [`WindowFrame`].
@@ -117,47 +115,36 @@ impl Inner {
     /// Returns the frame of each place.
     async fn frames(&self, frame: WindowFrame) -> Result<Frames> {
         let (rows, on, plain) = (self.order.len(), &self.stream, TakeOptions::default());
-        let [starts, counts] = [&self.starts, &self.counts].map(|of| take(of, &self.order, &plain, on));
-        let mut columns = vec![engine(on).numbers(rows, on)?, starts.await?, counts.await?];
-        if [frame.start, frame.end].contains(&FrameBound::Peers) {
-            columns.extend(self.spans_of_peers().await?);
-        }
+        let [firsts, counts] = [&self.starts, &self.counts].map(|of| take(of, &self.order, &plain, on));
+        let part = [firsts.await?, counts.await?];
+        let peers = match [frame.start, frame.end].contains(&FrameBound::Peers) {
+            true => Some(self.spans_of_peers().await?),
+            false => None,
+        };
         // Farther than any row is as good as that far.
         let most = rows as i64 + 1;
-        let wide = |column: usize| nth(column).cast(DataType::Int64);
-        let (first, after) = (wide(1), wide(1) + nth(2));
-        let at = |by: i64| {
-            let place = wide(0) + by;
-            let place = if_else(place.clone().gt(after.clone()), after.clone(), place);
-            if_else(place.clone().lt(first.clone()), first.clone(), place)
+        let end = |bound: FrameBound, after: bool| {
+            let (span, by) = match (bound, &peers) {
+                (FrameBound::Peers, Some(peers)) => (peers, None),
+                (FrameBound::Row(by), _) => (&part, Some(by.clamp(-most, most))),
+                _ => (&part, None),
+            };
+            engine(on).frame_ends(span.each_ref(), by, after, on)
         };
-        let start = match frame.start {
-            FrameBound::Unbounded => first.clone(),
-            FrameBound::Row(by) => at(by.clamp(-most, most)),
-            FrameBound::Peers => wide(3),
-        };
-        let end = match frame.end {
-            FrameBound::Unbounded => after.clone(),
-            FrameBound::Row(by) => at(by.clamp(-most, most) + 1),
-            FrameBound::Peers => wide(3) + nth(4),
-        };
-        let number = |of: Expr| computed(of.cast(DataType::UInt32), columns.clone(), on);
-        let (starts, ends) = (number(start).await?, number(end).await?);
+        let (starts, ends) = (end(frame.start, false)?, end(frame.end, true)?);
         Ok(Frames { starts, ends, longest: frame.longest(rows) })
     }
 
     /// Returns the first place of the rows that are equal to the one at each place, and their number.
-    async fn spans_of_peers(&self) -> Result<Vec<DeviceArray>> {
+    async fn spans_of_peers(&self) -> Result<[DeviceArray; 2]> {
         let (on, plain) = (&self.stream, TakeOptions::default());
         let peers = self.peers().await?;
         let ids = take(peers.ids(), &self.order, &plain, on).await?;
         let sorted = Groups { ids, firsts: peers.firsts().clone() };
         let fold = |fold| GroupFold { fold, values: None, wraps: false };
         let folds = [Reduction::First, Reduction::Fold(Fold::Count)].map(fold);
-        let mut spans = vec![];
-        for folded in fold_groups(&folds, &sorted, on).await? {
-            spans.push(take(&folded, &sorted.ids, &plain, on).await?);
-        }
-        Ok(spans)
+        let folded = fold_groups(&folds, &sorted, on).await?;
+        let [firsts, counts] = [0, 1].map(|i: usize| take(&folded[i], &sorted.ids, &plain, on));
+        Ok([firsts.await?, counts.await?])
     }
 }

@@ -307,6 +307,16 @@ impl Engine for Cpu {
         group::fold_groups(folds, groups, stream)
     }
 
+    fn frame_ends(
+        &self,
+        spans: [&DeviceArray; 2],
+        by: Option<i64>,
+        after: bool,
+        stream: &Stream,
+    ) -> Result<DeviceArray> {
+        group::frame_ends(spans, by, after, stream.device().host_pool())
+    }
+
     fn fold_frames(&self, folds: &[GroupFold], frames: &Frames, stream: &Stream) -> Result<Vec<DeviceArray>> {
         group::fold_frames(folds, frames, stream.device().host_pool())
     }

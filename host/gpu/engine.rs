@@ -264,6 +264,16 @@ impl Engine for Gpu {
         group::fold_groups(folds, groups, stream)
     }
 
+    fn frame_ends(
+        &self,
+        spans: [&DeviceArray; 2],
+        by: Option<i64>,
+        after: bool,
+        stream: &Stream,
+    ) -> Result<DeviceArray> {
+        group::frame_ends(spans, by, after, stream)
+    }
+
     fn fold_frames(&self, folds: &[GroupFold], frames: &Frames, stream: &Stream) -> Result<Vec<DeviceArray>> {
         group::fold_frames(folds, frames, stream)
     }

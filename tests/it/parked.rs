@@ -1,5 +1,5 @@
-//! Groups of streams that are more than a limit: the same groups, in several batches, within the memory of the
-//! device.
+//! Groups of streams that are more than a limit: the same groups, in several batches, within the memory of
+//! the device.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,8 +1,8 @@
 //! Groups that are more than a device has memory for: they wait in host memory, in parts that hashes of their
 //! keys choose.
 //!
-//! The one idea: equal keys are in the same part, whenever they came, so each part alone has all that is known
-//! of its groups. A part that is still too large is divided further by the same hash.
+//! The one idea: equal keys are in the same part, whenever they came, so each part alone has all that is
+//! known of its groups. A part that is still too large is divided further by the same hash.
 
 use arrow_schema::DataType;
 

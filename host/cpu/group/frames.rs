@@ -8,8 +8,8 @@ use super::chosen::{Folds, fold_of};
 use super::floats::Float;
 use super::folders::{Folder, Least};
 use super::folds::{validity_of, values_of_keys};
-use super::numbers;
 use super::rows::Folded;
+use super::{numbers, uint32};
 use crate::array::{DeviceArray, Parts};
 use crate::cpu::bitmap::Bits;
 use crate::cpu::memory::Plain;
@@ -21,6 +21,32 @@ use crate::engine::{Frames, GroupFold};
 use crate::expr::Reduction;
 use crate::rules::{NODE, folded_type, levels, words};
 use crate::{Error, Result};
+
+/// Finds one end of the frame of each place.
+pub(in crate::cpu) fn frame_ends(
+    [firsts, counts]: [&DeviceArray; 2],
+    by: Option<i64>,
+    after: bool,
+    pool: &HostPool,
+) -> Result<DeviceArray> {
+    let (firsts, counts) = (admitted(firsts)?, admitted(counts)?);
+    let rows = firsts.len();
+    let firsts: &[[u8; 4]] = rows::values(&firsts.buffers()[0], firsts.offset(), rows);
+    let counts: &[[u8; 8]] = rows::values(&counts.buffers()[0], counts.offset(), rows);
+    let mut memory = pool.alloc(rows * 4)?;
+    let out = &mut memory::values_mut::<u32>(&mut memory)[..rows];
+    let part = |(i, out): (usize, &mut [u32])| {
+        for (place, end) in (i * CHUNK..).zip(out) {
+            let first = i64::from(u32::from_le_bytes(firsts[place]));
+            let last = first + i64::from_le_bytes(counts[place]);
+            let own = if after { last } else { first };
+            let wanted = by.map_or(own, |by| place as i64 + by + i64::from(after));
+            *end = wanted.min(last).max(first) as u32;
+        }
+    };
+    among_threads(rows > CHUNK, |_| each_part(out.chunks_mut(CHUNK).enumerate(), part))?;
+    uint32(memory.freeze(rows * 4), rows)
+}
 
 /// Folds the values of each frame.
 pub(in crate::cpu) fn fold_frames(

@@ -24,7 +24,7 @@ use crate::{Pending, Result, Stream};
 
 pub(super) use divide::divide_sums;
 pub(super) use folds::fold_groups;
-pub(super) use frames::fold_frames;
+pub(super) use frames::{fold_frames, frame_ends};
 pub(super) use root::roots;
 
 /// Numbers the groups of equal rows.

@@ -1,7 +1,7 @@
 //! Folds of the values of frames.
 
 use arrow_schema::DataType;
-use bowstring_kernels::group::frames::{FRAMES, Frames as Args, Nodes};
+use bowstring_kernels::group::frames::{ENDS, Ends, FRAMES, Frames as Args, Nodes};
 use bowstring_kernels::memory::{In, Out};
 use bowstring_kernels::target::find;
 
@@ -9,9 +9,37 @@ use super::folds::{kind, values_of};
 use crate::array::{Bitmap, DeviceArray};
 use crate::engine::{Frames, GroupFold};
 use crate::expr::{Fold, Reduction};
+use crate::gpu::rows::rows_of;
 use crate::pass::{BitPointer, Pass, Region, Table, bits, input, validity};
 use crate::rules::{folded_type, levels};
 use crate::{Error, Result, Stream};
+
+/// Finds one end of the frame of each place. Does not look at the device.
+pub(crate) fn frame_ends(
+    [firsts, counts]: [&DeviceArray; 2],
+    by: Option<i64>,
+    after: bool,
+    stream: &Stream,
+) -> Result<DeviceArray> {
+    let rows = firsts.len();
+    let mut pass = Pass::begin("windows", stream)?;
+    pass.input(firsts)?;
+    pass.input(counts)?;
+    let out = pass.rows(rows, 4)?;
+    let args = Ends {
+        firsts: input(&rows_of(firsts, &firsts.buffers()[0], 4)),
+        counts: input(&rows_of(counts, &counts.buffers()[0], 8)),
+        rows: rows as u64,
+        moves: by.is_some().into(),
+        by: by.unwrap_or(0) as u64,
+        after: after.into(),
+        out: out.out(),
+    };
+    pass.launch(&ENDS[0], &args)?;
+    let ends = pass.array(DataType::UInt32, rows, &out)?;
+    pass.finish()?;
+    Ok(ends)
+}
 
 /// Folds the values of each frame. Does not look at the device.
 pub(crate) fn fold_frames(folds: &[GroupFold], frames: &Frames, stream: &Stream) -> Result<Vec<DeviceArray>> {
@@ -77,8 +105,7 @@ fn folded(pass: &mut Pass, one: &GroupFold, frames: &Frames) -> Result<DeviceArr
     }
     let described = if made.is_empty() { None } else { Some(pass.upload(table.words())?) };
     let (out, marks) = (pass.rows(places, kind.width)?, pass.output(places.div_ceil(32) * 4)?);
-    let numbers =
-        |array: &DeviceArray| input(&array.buffers()[0].slice(array.offset() * 4, Some(places * 4)));
+    let numbers = |array: &DeviceArray| input(&rows_of(array, &array.buffers()[0], 4));
     let args = Args {
         levels: described.as_ref().map_or(In::absent(), Region::input),
         count: made.len() as u64,

@@ -10,8 +10,9 @@ use super::fold::{COUNT, LEAST, ROW, SUM, SUM_FLOATS, SUM_UNSIGNED, SUM_WRAPPING
 use super::folders::{
     Count, F32, F64, Flips, Folder, I64, Joined, Least, LeastWide, Row, U64, Wide, Wider, Wrapping,
 };
-use crate::encoded::rows::store;
+use crate::encoded::rows::{store, tile};
 use crate::memory::{Bits, In, Out, TableRow};
+use crate::reduce::scan::TILE;
 use crate::target::{Value, Wave};
 
 /// The places that make a node, as a power of two.
@@ -87,6 +88,56 @@ kernel! {
         group_frame_least_b16 [LEAST, 16] = frames::<LeastWide, LeastWide>,
         group_frame_count [COUNT, 0] = frames::<Count, Wrapping>,
         group_frame_row [ROW, 0] = frames::<Row, Least<u32>>,
+    }
+}
+
+kernel! {
+    family "group";
+    /// Finds one end of the frame of each place, in a span of places that it does not leave.
+    Ends {
+        /// The first place of each place's span.
+        firsts: In<u32>,
+        /// The number of places in the span.
+        counts: In<u64>,
+        /// The number of places.
+        rows: u64,
+        /// Whether the end is at a distance from the place, or else that of the span.
+        moves: u64,
+        /// The distance, of at most as many places as there are and one more.
+        by: u64,
+        /// 1 for the place after the last of a frame, 0 for its first.
+        after: u64,
+        /// Receives the end of each place's frame.
+        out: Out<u32>,
+    }
+    waves |args, _| args.rows.div_ceil(TILE);
+    /// The only entry of this kernel.
+    ENDS {
+        group_frame_ends = ends,
+    }
+}
+
+fn ends(args: &Ends, wave: &mut Wave) {
+    let Some((mut at, end)) = tile(args.rows, wave) else { return };
+    while at < end {
+        wave.each(|l| {
+            let place = at + u64::from(l.index());
+            if place >= end {
+                return;
+            }
+            let first = u64::from(args.firsts.get(place)) as i64;
+            let after = first + args.counts.get(place) as i64;
+            let wanted = if args.moves != 0 {
+                place as i64 + args.by as i64 + args.after as i64
+            } else if args.after != 0 {
+                after
+            } else {
+                first
+            };
+            let wanted = if wanted > after { after } else { wanted };
+            args.out.set(l, place, if wanted < first { first } else { wanted } as u32);
+        });
+        at += u64::from(wave.width());
     }
 }
 

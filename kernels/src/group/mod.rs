@@ -18,7 +18,7 @@ pub mod table;
 host_only! {
     /// The tables of entries of these modules.
     pub(crate) static TABLES: &[&dyn crate::target::Table] = &[
-        &divide::DIVIDE, &fold::FOLD, &frames::FRAMES, &keys::CHECK, &keys::WORDS, &parts::PARTS, &root::ROOT,
+        &divide::DIVIDE, &fold::FOLD, &frames::ENDS, &frames::FRAMES, &keys::CHECK, &keys::WORDS, &parts::PARTS, &root::ROOT,
         &segments::LENGTHS, &segments::PIECES, &segments::SPANS,
         &table::IDS, &table::INSERT, &table::NUMBER, &table::OWN,
     ];
