@@ -352,6 +352,8 @@ enum BowstringFunction
   BOWSTRING_FUNCTION_MEDIAN = 18,
   // The number below which a part of the numbers lies, which is `parameter`, from 0 to 1.
   BOWSTRING_FUNCTION_QUANTILE = 19,
+  // The list of the values, nulls included.
+  BOWSTRING_FUNCTION_ARRAY_AGG = 20,
 };
 #ifndef __cplusplus
 #if __STDC_VERSION__ >= 202311L
@@ -384,6 +386,9 @@ struct BowstringDevice;
 // of values, is `BOWSTRING_STATUS_INVALID`.
 struct BowstringExpr;
 
+// Rows that others find by their keys: one side of a join, made once for any number of other sides.
+struct BowstringJoinTable;
+
 // The results of an examination by the doctor.
 struct BowstringReport;
 
@@ -393,6 +398,10 @@ struct BowstringSelection;
 
 // A stream of a device, which runs its work in order.
 struct BowstringStream;
+
+// Rows in parts, each in an order, as SQL's `OVER (PARTITION BY … ORDER BY …)` has them. All results have a
+// value for each row, in the rows' own order.
+struct BowstringWindows;
 
 // Options for taking rows. Initialise the struct with zeros, set `size` to its `sizeof`, then set the fields
 // that differ from the default.
@@ -474,6 +483,9 @@ struct BowstringJoinOptions {
   // 1: an anti join is SQL's `NOT IN`: no key of the other side may be null, and nor may a row's own,
   // unless the other side has no rows. For one key, and without a filter. 0 is the default.
   int32_t null_aware;
+  // 1: keys that are floats, and those in `filter`, are equal as in SQL: -0.0 equals 0.0, and all NaNs are
+  // equal. 0 (the default): if their bits are.
+  int32_t floats_as_sql;
   // A condition over the left columns and then the right ones that a pair must meet besides; NULL (the
   // default) for none.
   const struct BowstringExpr *filter;
@@ -483,6 +495,23 @@ struct BowstringJoinOptions {
 // on that thread, in the middle of a function of this library, and must not leave by `longjmp` or an
 // exception. Functions of this library that the callback calls do not ask it.
 typedef int32_t (*BowstringInterrupted)(void *data);
+
+// The rows around a row that an aggregate is of, from the first to the last. Initialise the struct with
+// zeros, set `size` to its `sizeof`, then set the fields that differ from the default.
+struct BowstringFrame {
+  // The size of the caller's struct in bytes, `sizeof(struct BowstringFrame)`.
+  size_t size;
+  // The kind of the first row, a `BowstringBound`; 0 is the default.
+  int32_t start;
+  // The kind of the last row, a `BowstringBound`; 0 is the default.
+  int32_t end;
+  // The number of rows from the row itself to the first row of its frame, if `start` is
+  // `BOWSTRING_BOUND_ROW`: negative before it.
+  int64_t start_by;
+  // The number of rows from the row itself to the last row of its frame, if `end` is
+  // `BOWSTRING_BOUND_ROW`.
+  int64_t end_by;
+};
 
 #ifdef __cplusplus
 extern "C" {
@@ -1112,6 +1141,46 @@ BowstringStatus bowstring_batches_aggregate(const struct BowstringBatches *batch
                                             const struct BowstringStream *stream,
                                             struct BowstringBatch **out);
 
+// Makes a table of rows by `count` columns of keys. A null key equals nothing, unless `nulls_equal` is not
+// 0. Nested types are `BOWSTRING_STATUS_UNSUPPORTED` on devices. On a GPU this synchronises once.
+//
+// Handles must be NULL or live, `keys` NULL or as many as `count` says, `out` NULL or writable.
+BowstringStatus bowstring_join_table_new(const struct BowstringArray *const *keys,
+                                         uint64_t count,
+                                         int32_t nulls_equal,
+                                         const struct BowstringStream *stream,
+                                         struct BowstringJoinTable **out);
+
+// Frees a table. Results stay valid. NULL is ignored.
+//
+// `table` must be NULL or a handle from this library that is not used again.
+void bowstring_join_table_free(struct BowstringJoinTable *table);
+
+// Finds rows by `count` keys, which have the types of the table's, and returns the pairs of equal ones, as
+// UInt32: the rows of the table in `out_left`, those that were found in `out_right`, in whose order the
+// pairs are. If `outer` is not 0, a row without a partner has one pair, with null on the left. On a GPU this
+// synchronises once, for the number of pairs, before there is memory for them.
+//
+// Handles must be NULL or live, `keys` NULL or as many as `count` says, `out_left` and `out_right` NULL or
+// writable.
+BowstringStatus bowstring_join_table_pairs(const struct BowstringJoinTable *table,
+                                           const struct BowstringArray *const *keys,
+                                           uint64_t count,
+                                           int32_t outer,
+                                           const struct BowstringStream *stream,
+                                           struct BowstringArray **out_left,
+                                           struct BowstringArray **out_right);
+
+// Finds rows by `count` keys, and returns which of them have a partner, as booleans without nulls. Does not
+// synchronise.
+//
+// Handles must be NULL or live, `keys` NULL or as many as `count` says, `out` NULL or writable.
+BowstringStatus bowstring_join_table_found(const struct BowstringJoinTable *table,
+                                           const struct BowstringArray *const *keys,
+                                           uint64_t count,
+                                           const struct BowstringStream *stream,
+                                           struct BowstringArray **out);
+
 // Writes to `out`, for each column, the number of rows that are null by its validity bitmap. `out` must have
 // room for `columns` numbers, and `columns` must be the number of columns of the batch. On a GPU this
 // synchronises once for all columns, or not at all if all counts are known.
@@ -1215,6 +1284,63 @@ BowstringStatus bowstring_drop_nulls_batch(const struct BowstringBatch *batch,
                                            const struct BowstringDropOptions *options,
                                            const struct BowstringStream *stream,
                                            struct BowstringBatch **out);
+
+// Returns the rows, as UInt32, at which a group of equal rows starts, in `count` sorted columns of one
+// length: row 0, and each row that differs from the row before it. Nulls are equal. On a GPU this
+// synchronises once.
+//
+// Handles must be NULL or live, `columns` NULL or as many as `count` says, `out` NULL or writable.
+BowstringStatus bowstring_partition(const struct BowstringArray *const *columns,
+                                    uint64_t count,
+                                    const struct BowstringStream *stream,
+                                    struct BowstringArray **out);
+
+// Divides rows into `parts` parts, at most 65,536, by a hash of `count` keys of one length. Rows with equal
+// keys are in the same part and keep their order. `out_order` receives the rows, part after part, as UInt32:
+// take them, and slice the result. `out_starts` is the caller's memory for `parts + 1` numbers: the place of
+// each part's first row, and the number of all rows. The hash is the same in every process and on every
+// device. Nested types are `BOWSTRING_STATUS_UNSUPPORTED`. On a GPU this synchronises once.
+//
+// Handles must be NULL or live, `keys` NULL or as many as `count` says, `out_order` NULL or writable,
+// `out_starts` NULL or memory for `parts + 1` numbers.
+BowstringStatus bowstring_partition_by_hash(const struct BowstringArray *const *keys,
+                                            uint64_t count,
+                                            uint64_t parts,
+                                            const struct BowstringStream *stream,
+                                            struct BowstringArray **out_order,
+                                            uint64_t *out_starts);
+
+// Returns a batch of the different values of an array, in the order of their first rows, and how often each
+// occurs: the columns `values` and `counts`. Nulls are counted too. On a GPU this synchronises like
+// `bowstring_group` and `bowstring_take`.
+//
+// Handles must be NULL or live, `out` NULL or writable.
+BowstringStatus bowstring_value_counts(const struct BowstringArray *values,
+                                       const struct BowstringStream *stream,
+                                       struct BowstringBatch **out);
+
+// Returns the rows of `truthy` where `mask` is true, and those of `falsy` where it is false or null. All
+// have as many rows. Synchronises as `bowstring_concat` and `bowstring_take` do.
+//
+// Handles must be NULL or live, `out` NULL or writable.
+BowstringStatus bowstring_zip(const struct BowstringArray *mask,
+                              const struct BowstringArray *truthy,
+                              const struct BowstringArray *falsy,
+                              const struct BowstringStream *stream,
+                              struct BowstringArray **out);
+
+// Returns `len` rows of `count` arrays of one type: row `rows[i]` of array `which[i]`. Synchronises as
+// `bowstring_concat` and `bowstring_take` do.
+//
+// Handles must be NULL or live, `arrays` NULL or as many as `count` says, `which` and `rows` NULL or as many
+// as `len` says, `out` NULL or writable.
+BowstringStatus bowstring_interleave(const struct BowstringArray *const *arrays,
+                                     uint64_t count,
+                                     const uint64_t *which,
+                                     const uint64_t *rows,
+                                     uint64_t len,
+                                     const struct BowstringStream *stream,
+                                     struct BowstringArray **out);
 
 // Returns the numbers of the rows of an array in the order of their values, as UInt32: the first `limit` of
 // them. `order` has the flags `BOWSTRING_SORT_DESCENDING` and `BOWSTRING_SORT_NULLS_LAST`, or 0. Rows that
@@ -1596,6 +1722,79 @@ BowstringStatus bowstring_batches_validate(const struct BowstringBatches *batche
 BowstringStatus bowstring_arrays_validate(const struct BowstringArrays *arrays,
                                           const struct BowstringStream *stream,
                                           struct BowstringArrays **out);
+
+// Parts `rows` rows by `partition_count` columns, and orders the rows of each part by `order_count` others;
+// `orders` has an order for each of these, as for `bowstring_sort_to_indices`. Without columns to part by,
+// all rows are one part; without an order, rows stay in their own. All columns have `rows` rows. On a GPU
+// this synchronises like a group and a sort. Nested types are `BOWSTRING_STATUS_UNSUPPORTED` on devices.
+//
+// Handles must be NULL or live, the columns and `orders` NULL or as many as the counts say, `out` NULL or
+// writable.
+BowstringStatus bowstring_windows_new(const struct BowstringArray *const *partition_by,
+                                      uint64_t partition_count,
+                                      const struct BowstringArray *const *order_by,
+                                      const uint32_t *orders,
+                                      uint64_t order_count,
+                                      uint64_t rows,
+                                      const struct BowstringStream *stream,
+                                      struct BowstringWindows **out);
+
+// Frees windows. Results stay valid. NULL is ignored.
+//
+// `windows` must be NULL or a handle from this library that is not used again.
+void bowstring_windows_free(struct BowstringWindows *windows);
+
+// Returns the number of each row in its part, from 1 on, as UInt64.
+//
+// Handles must be NULL or live, `out` NULL or writable.
+BowstringStatus bowstring_windows_row_number(const struct BowstringWindows *windows,
+                                             struct BowstringArray **out);
+
+// Returns the number of rows before the first row that is equal in the order, and one, as UInt64. On a GPU
+// this synchronises once.
+//
+// Handles must be NULL or live, `out` NULL or writable.
+BowstringStatus bowstring_windows_rank(const struct BowstringWindows *windows,
+                                       struct BowstringArray **out);
+
+// Returns the number of different rows before a row, and one, as UInt64. On a GPU this synchronises twice.
+//
+// Handles must be NULL or live, `out` NULL or writable.
+BowstringStatus bowstring_windows_dense_rank(const struct BowstringWindows *windows,
+                                             struct BowstringArray **out);
+
+// Returns the values of the row that is `by` rows before each row in its part, or null if there is none.
+// Negative numbers look ahead, as SQL's `LEAD` does. Synchronises as `bowstring_take` does.
+//
+// Handles must be NULL or live, `out` NULL or writable.
+BowstringStatus bowstring_windows_lag(const struct BowstringWindows *windows,
+                                      const struct BowstringArray *values,
+                                      int64_t by,
+                                      struct BowstringArray **out);
+
+// Returns the values of the row with a number, from 1 on, in each row's part, or null if there is none.
+// Synchronises as `bowstring_take` does.
+//
+// Handles must be NULL or live, `out` NULL or writable.
+BowstringStatus bowstring_windows_nth_value(const struct BowstringWindows *windows,
+                                            const struct BowstringArray *values,
+                                            uint64_t number,
+                                            struct BowstringArray **out);
+
+// Aggregates the rows of each part, or with a `frame` those around each row, and returns a batch with as
+// many rows as `batch`. Frames have sums, means, counts, least and greatest values, and first and last ones;
+// another aggregate with a frame is `BOWSTRING_STATUS_INVALID`. `frame` and `options` may be NULL.
+// Synchronises as `bowstring_group_by` does; frames do so only for text and for peers.
+//
+// Handles, `frame` and options must be NULL or live, `aggregates` NULL or an array of `count` items whose
+// handles and names are NULL or live, `out` NULL or writable.
+BowstringStatus bowstring_windows_aggregate(const struct BowstringWindows *windows,
+                                            const struct BowstringBatch *batch,
+                                            const struct BowstringAggregate *aggregates,
+                                            uint64_t count,
+                                            const struct BowstringFrame *frame,
+                                            const struct BowstringExprOptions *options,
+                                            struct BowstringBatch **out);
 
 #ifdef __cplusplus
 }  // extern "C"

@@ -79,6 +79,8 @@ pub enum BowstringFunction {
     Median = 18,
     /// The number below which a part of the numbers lies, which is `parameter`, from 0 to 1.
     Quantile = 19,
+    /// The list of the values, nulls included.
+    ArrayAgg = 20,
 }
 
 /// An aggregate: a function, its argument, and the name of its column.
@@ -99,7 +101,7 @@ pub struct BowstringAggregate {
 }
 
 /// Translates the caller's options; NULL means the defaults.
-unsafe fn expr_options(pointer: *const BowstringExprOptions) -> Result<Options> {
+pub(crate) unsafe fn expr_options(pointer: *const BowstringExprOptions) -> Result<Options> {
     // SAFETY: the caller's promise.
     let Some(options) = (unsafe { options(pointer) })? else { return Ok(Options::default()) };
     let overflow = match options.overflow {
@@ -150,6 +152,7 @@ unsafe fn aggregation(one: &BowstringAggregate) -> Result<Aggregation> {
         (CountDistinct, |of, _| Ok(expr::count_distinct(of))),
         (Median, |of, _| Ok(expr::median(of))),
         (Quantile, |of, parameter| Ok(expr::quantile(of, parameter))),
+        (ArrayAgg, |of, _| Ok(expr::array_agg(of))),
     ];
     let made = if one.function == CountAll as i32 {
         expr::count_all()
@@ -172,7 +175,7 @@ unsafe fn aggregation(one: &BowstringAggregate) -> Result<Aggregation> {
 }
 
 /// Translates the caller's array of `count` aggregates.
-unsafe fn aggregations(first: *const BowstringAggregate, count: u64) -> Result<Vec<Aggregation>> {
+pub(crate) unsafe fn aggregations(first: *const BowstringAggregate, count: u64) -> Result<Vec<Aggregation>> {
     // SAFETY: the caller's promise.
     unsafe { items(first, count, "aggregates")?.iter().map(|one| aggregation(one)).collect() }
 }

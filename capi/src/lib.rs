@@ -23,14 +23,17 @@ mod expr;
 mod expr_operations;
 mod expressions;
 mod interrupt;
+mod join_table;
 mod metadata;
 mod nulls;
+mod rearranged;
 mod relational;
 mod status;
 mod stream;
 mod stream_operations;
 mod tensor;
 mod validate;
+mod windows;
 
 pub use array::*;
 pub use async_stream::*;
@@ -42,13 +45,16 @@ pub use expr::*;
 pub use expr_operations::*;
 pub use expressions::*;
 pub use interrupt::*;
+pub use join_table::*;
 pub use nulls::*;
+pub use rearranged::*;
 pub use relational::*;
 pub use status::*;
 pub use stream::*;
 pub use stream_operations::*;
 pub use tensor::*;
 pub use validate::*;
+pub use windows::*;
 
 /// Makes the compiler check that every handle may be used by several threads at once, as the rules above
 /// promise.
@@ -61,7 +67,9 @@ const _: () = {
     used_by_any_thread::<BowstringBatches>();
     used_by_any_thread::<BowstringDevice>();
     used_by_any_thread::<BowstringExpr>();
+    used_by_any_thread::<BowstringJoinTable>();
     used_by_any_thread::<BowstringReport>();
     used_by_any_thread::<BowstringSelection>();
     used_by_any_thread::<BowstringStream>();
+    used_by_any_thread::<BowstringWindows>();
 };

@@ -2,6 +2,7 @@
 
 use bowstring::Result;
 use bowstring::compute::{self, JoinKind, JoinOptions, SortColumn, SortOptions, Ties};
+use bowstring::expr::FloatOrder;
 
 use crate::array::BowstringArray;
 use crate::batch::BowstringBatch;
@@ -70,6 +71,9 @@ pub struct BowstringJoinOptions {
     /// 1: an anti join is SQL's `NOT IN`: no key of the other side may be null, and nor may a row's own,
     /// unless the other side has no rows. For one key, and without a filter. 0 is the default.
     pub null_aware: i32,
+    /// 1: keys that are floats, and those in `filter`, are equal as in SQL: -0.0 equals 0.0, and all NaNs are
+    /// equal. 0 (the default): if their bits are.
+    pub floats_as_sql: i32,
     /// A condition over the left columns and then the right ones that a pair must meet besides; NULL (the
     /// default) for none.
     pub filter: *const BowstringExpr,
@@ -92,7 +96,7 @@ fn limit_of(limit: u64) -> Option<usize> {
 }
 
 /// The columns to sort by, with their orders.
-unsafe fn sort_columns<'a>(
+pub(crate) unsafe fn sort_columns<'a>(
     columns: *const *const BowstringArray,
     orders: *const u32,
     count: u64,
@@ -343,5 +347,6 @@ unsafe fn join_options(pointer: *const BowstringJoinOptions) -> Result<JoinOptio
     // SAFETY: the caller's promise.
     let filter = unsafe { said.filter.as_ref() }.map(|filter| filter.expr.clone());
     let (nulls_equal, null_aware) = (said.nulls_equal != 0, said.null_aware != 0);
-    Ok(JoinOptions { kind, nulls_equal, null_aware, filter, ..JoinOptions::default() })
+    let floats = if said.floats_as_sql != 0 { FloatOrder::Sql } else { FloatOrder::Total };
+    Ok(JoinOptions { kind, nulls_equal, null_aware, filter, floats })
 }

@@ -15,6 +15,7 @@ __all__ = [
     "Expr",
     "Field",
     "GroupBy",
+    "JoinTable",
     "RecordBatch",
     "Report",
     "Schema",
@@ -47,6 +48,7 @@ __all__ = [
     "logical_null_count",
     "nth",
     "null_count",
+    "partition",
     "partition_by_hash",
     "rank",
     "record_batch",
@@ -440,6 +442,27 @@ class GroupBy:
         overflow: _Overflow = "error",
         division_by_zero: _DivisionByZero = "error",
         floats: _Floats = "total",
+        stream: Stream | None = None,
+    ) -> RecordBatch: ...
+
+@final
+class JoinTable:
+    def __new__(
+        cls,
+        batch: _AnyBatch,
+        keys: int | str | list[int | str],
+        *,
+        nulls_equal: bool = False,
+        stream: Stream | None = None,
+    ) -> JoinTable: ...
+    def __len__(self) -> int: ...
+    def join(
+        self,
+        left: _AnyBatch,
+        keys: int | str | list[int | str] | None = None,
+        *,
+        join_type: Literal["inner", "left outer", "left semi", "left anti"] = "inner",
+        suffix: str = "_right",
         stream: Stream | None = None,
     ) -> RecordBatch: ...
 
@@ -853,6 +876,9 @@ def unique(values: RecordBatch | dict[str, Any], *, stream: Stream | None = None
 @overload
 def unique(values: Any, *, stream: Stream | None = None) -> Any: ...
 def value_counts(values: Array | _Rows, *, stream: Stream | None = None) -> RecordBatch: ...
+def partition(
+    batch: _AnyBatch, keys: int | str | list[int | str], *, stream: Stream | None = None
+) -> Array: ...
 def partition_by_hash(
     batch: _AnyBatch, keys: int | str | list[int | str], parts: int, *, stream: Stream | None = None
 ) -> list[RecordBatch]: ...

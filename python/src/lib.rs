@@ -59,8 +59,8 @@ mod _bowstring {
     use super::expressions::{aggregate, evaluate};
     #[pymodule_export]
     use super::operations::{
-        GroupBy, Windows, cast, concat, drop_null, fill_null, filter, is_null, is_valid, join,
-        logical_null_count, null_count, partition_by_hash, rank, sort, sort_indices, take, unique,
+        GroupBy, JoinTable, Windows, cast, concat, drop_null, fill_null, filter, is_null, is_valid, join,
+        logical_null_count, null_count, partition, partition_by_hash, rank, sort, sort_indices, take, unique,
         value_counts, windows,
     };
     #[pymodule_export]

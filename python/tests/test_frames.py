@@ -49,6 +49,28 @@ def test_parts_have_equal_keys_together():
     assert [part["key"].to_pylist() for part in other] == [part["k"].to_pylist() for part in parts]
 
 
+def test_a_table_is_joined_with_many():
+    right = bs.record_batch({"id": [2, 2, None], "name": ["x", "y", "z"]})
+    table = bs.JoinTable(right, "id")
+    assert len(table) == 3
+    for ids in ([1, 2, None], [2], []):
+        left = bs.record_batch({"n": list(range(len(ids))), "id": pa.array(ids, pa.int64())})
+        for kind in ("inner", "left outer", "left semi", "left anti"):
+            ours = table.join(left, join_type=kind)
+            theirs = bs.join(left, right, "id", join_type=kind)
+            assert ours.to_pydict() == theirs.to_pydict() and ours.schema == theirs.schema
+    other = bs.record_batch({"key": [2], "name": ["left"]})
+    assert table.join(other, "key").to_pydict() == {
+        "key": [2, 2],
+        "name": ["left", "left"],
+        "name_right": ["x", "y"],
+    }
+
+
+def test_sorted_rows_are_parted():
+    assert bs.partition(bs.record_batch(ROWS).sort_by("k"), "k").to_pylist() == [0, 1, 3]
+
+
 def test_groups_list_their_values():
     made = bs.record_batch(ROWS).group_by("k").aggregate([col("n").array_agg().alias("n")])
     assert made.to_pydict() == {"k": ["b", "a", None], "n": [[3, None, 5, 4], [1, 2], [7]]}
@@ -63,6 +85,13 @@ def test_groups_list_their_values():
         (lambda: bs.partition_by_hash(ROWS, "k", -1), OverflowError, "negative"),
         (lambda: bs.partition_by_hash(ROWS, [], 2), ValueError, "no columns"),
         (lambda: bs.partition_by_hash(ROWS, "none", 2), KeyError, "no column"),
+        (lambda: bs.partition(ROWS, []), ValueError, "no columns"),
+        (lambda: bs.JoinTable(ROWS, []), ValueError, "no keys"),
+        (lambda: bs.JoinTable(ROWS, "none"), KeyError, "no column"),
+        (lambda: bs.JoinTable(ROWS, "k").join(ROWS, ["k", "n"]), ValueError, "2 columns for 1"),
+        (lambda: bs.JoinTable(ROWS, "k").join(ROWS, "n"), ValueError, "keys of Int64"),
+        (lambda: bs.JoinTable(ROWS, "k").join({"x": [1]}), KeyError, "no column"),
+        (lambda: bs.JoinTable(ROWS, "k").join(ROWS, join_type="full outer"), ValueError, "join_type of a table"),
         (lambda: bs.windows(ROWS).aggregate([count_all()], (None,)), TypeError, "pair of bounds"),
         (lambda: bs.windows(ROWS).aggregate([count_all()], 3), TypeError, "pair of bounds"),
         (lambda: bs.windows(ROWS).aggregate([count_all()], (0, "row")), ValueError, "not 'row'|not \"row\""),

@@ -6,6 +6,7 @@ mod nulls;
 mod relational;
 mod threads;
 mod validate;
+mod windows;
 
 use std::ffi::CStr;
 use std::ptr::{null, null_mut};

@@ -4,7 +4,7 @@ use arrow_array::UInt32Array;
 
 use super::*;
 
-fn read(array: *mut BowstringArray, stream: *const BowstringStream) -> ArrayRef {
+pub fn read(array: *mut BowstringArray, stream: *const BowstringStream) -> ArrayRef {
     let (mut exported, mut schema) = (ArrowDeviceArray::empty(), FFI_ArrowSchema::empty());
     let mut here = null_mut();
     // SAFETY: live handles that are not used again, released structs, and then what they were exported as.
@@ -18,7 +18,7 @@ fn read(array: *mut BowstringArray, stream: *const BowstringStream) -> ArrayRef 
     }
 }
 
-fn rows(
+pub fn rows(
     device: *const BowstringDevice,
     stream: *const BowstringStream,
     of: RecordBatch,
@@ -141,6 +141,7 @@ fn batches_are_sorted_grouped_and_joined() {
                 kind: BowstringJoinKind::LeftAnti as i32,
                 nulls_equal: 0,
                 null_aware: 0,
+                floats_as_sql: 0,
                 filter: null(),
             };
             assert_eq!(got(&|out| join(&options, out)), 1);
@@ -176,7 +177,7 @@ fn batches_are_sorted_grouped_and_joined() {
             let mut nothing = null_mut();
             assert_eq!(bowstring_expr_unary(BowstringUnary::IsNull as i32, expr, &mut nothing), Ok);
             let numbers = |function: &i32| !(6..8).contains(function);
-            let all = (1..20).filter(numbers).map(|function| BowstringAggregate {
+            let all = (1..21).filter(numbers).map(|function| BowstringAggregate {
                 function,
                 of: expr,
                 filter: nothing,

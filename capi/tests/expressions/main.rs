@@ -279,7 +279,7 @@ fn what_does_not_fit_says_so() {
         assert_eq!(last_error(), "C interface: exprs is NULL");
         assert_eq!(bowstring_evaluate(batch, &n.cast_const(), u64::MAX, null(), place.1, &mut made), Invalid);
         for (function, words) in
-            [(20, "no function 20"), (-1, "no function -1"), (2, "aggregates.of is NULL")]
+            [(21, "no function 21"), (-1, "no function -1"), (2, "aggregates.of is NULL")]
         {
             let (of, filter, name) = (null(), null(), null());
             let one = BowstringAggregate { function, of, filter, parameter: 0.0, name };

@@ -250,7 +250,7 @@ pub fn join(
 }
 
 /// Puts the columns of the left side first, and renames columns of the right one whose names are taken.
-fn arranged(
+pub(super) fn arranged(
     joined: &DeviceBatch,
     rights: usize,
     left: &DeviceBatch,

@@ -5,6 +5,7 @@ use bowstring::compute;
 use pyo3::prelude::*;
 
 use super::groups::columns;
+use crate::array::Array;
 use crate::batch::RecordBatch;
 use crate::device::{Stream, stream_for};
 use crate::error::detached;
@@ -30,4 +31,23 @@ pub fn partition_by_hash(
     let made =
         detached(py, || compute::partition_by_hash(&keys, parts, &on).wait()?.split(&batch.0, &on).wait())?;
     Ok(made.into_iter().map(RecordBatch::new).collect())
+}
+
+/// Return the rows at which a group of equal rows starts: row 0, and each row that differs from the row
+/// before it in any of the columns.
+///
+/// `keys` are names or numbers of columns, one or a list. Sort by them first, or equal rows may be in several
+/// groups. Nulls are equal to each other.
+#[pyfunction]
+#[pyo3(signature = (batch, keys, *, stream = None))]
+pub fn partition(
+    batch: &Bound<'_, PyAny>,
+    keys: &Bound<'_, PyAny>,
+    stream: Option<&Bound<'_, Stream>>,
+) -> PyResult<Array> {
+    let (py, batch) = (batch.py(), as_batch(batch, "batch")?);
+    let keys = columns(&batch.0, keys, "keys")?;
+    let keys: Vec<DeviceArray> = keys.iter().map(|key| batch.0.columns()[*key].clone()).collect();
+    let on = stream_for(batch.place(), stream)?;
+    Ok(Array::nameless(detached(py, || compute::partition(&keys, &on).wait())?))
 }
