@@ -26,7 +26,8 @@ struct Placed {
 impl Placed {
     fn new(by: &ArrayRef, order: &ArrayRef) -> Placed {
         let field = SortField::new(order.data_type().clone());
-        let rows = RowConverter::new(vec![field]).unwrap().convert_columns(&[order.clone()]).unwrap();
+        let rows =
+            RowConverter::new(vec![field]).unwrap().convert_columns(std::slice::from_ref(order)).unwrap();
         let key: Vec<OwnedRow> = rows.iter().map(|row| row.owned()).collect();
         let mut placed = Placed { order: vec![], parts: vec![], peers: vec![] };
         for mut part in grouped(std::slice::from_ref(by)) {
@@ -256,7 +257,7 @@ fn numbers_of_every_width_have_least_values_and_sums() {
             };
             for (made, descending) in made.columns().iter().zip([false, true]) {
                 let options = SortOptions { descending, nulls_first: false };
-                let keys = sort(options).convert_columns(&[values.clone()]).unwrap();
+                let keys = sort(options).convert_columns(std::slice::from_ref(&values)).unwrap();
                 let least = |row: usize| {
                     let rows = row.saturating_sub(18)..(row + 4).min(len);
                     rows.filter(|row| values.is_valid(*row)).min_by_key(|row| keys.row(*row).owned())

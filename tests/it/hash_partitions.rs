@@ -53,7 +53,7 @@ fn expected(columns: &[ArrayRef], parts: usize) -> Vec<Vec<u32>> {
             hashed(hash, &values[row], is_text(column.data_type()))
         });
         let hash = if keys.is_empty() { 0 } else { hash };
-        of_parts[(u128::from(hash >> 32) * parts as u128 >> 32) as usize].push(row as u32);
+        of_parts[((u128::from(hash >> 32) * parts as u128) >> 32) as usize].push(row as u32);
     }
     of_parts
 }
@@ -112,9 +112,9 @@ fn hashes_of_every_type_choose_the_parts_of_the_definition() {
 fn many_rows_have_parts_of_nearly_one_size() {
     let len = 40_000;
     let keys: ArrayRef = Arc::new(Int64Array::from_iter_values(0..len));
-    assert_parts(&[keys.clone()], Form::ALL[0], 0, 65_536, "numbers");
+    assert_parts(std::slice::from_ref(&keys), Form::ALL[0], 0, 65_536, "numbers");
     for parts in [2, 10, 16] {
-        let of_parts = expected(&[keys.clone()], parts);
+        let of_parts = expected(std::slice::from_ref(&keys), parts);
         let even = len as usize / parts;
         for part in of_parts {
             assert!(part.len().abs_diff(even) < even / 5, "{} rows of {even}", part.len());
@@ -200,8 +200,8 @@ fn wrong_arguments_are_errors_and_no_rows_have_empty_parts() {
             assert!(matches!(found, Err(Error::Invalid { .. })), "{found:?}");
         };
         refused(&[], 2);
-        refused(&[three.clone()], 0);
-        refused(&[three.clone()], 65_537);
+        refused(std::slice::from_ref(&three), 0);
+        refused(std::slice::from_ref(&three), 65_537);
         refused(&[three.clone(), three.slice(1, 2).unwrap()], 2);
         let none = filter(
             &three,

@@ -19,7 +19,8 @@ fn rows(batches: usize, len: usize, keys: usize) -> Vec<Vec<(&'static str, Array
     let mut random = Random::new(95);
     let batch = |_| {
         let numbers: Vec<usize> = (0..len).map(|_| random.below(keys)).collect();
-        let key = |number: &usize| (number % 97 > 0).then(|| format!("the key of number {number}"));
+        let key =
+            |number: &usize| (!number.is_multiple_of(97)).then(|| format!("the key of number {number}"));
         let keys: ArrayRef = Arc::new(StringArray::from_iter(numbers.iter().map(key)));
         let values: ArrayRef = Arc::new(Int64Array::from_iter(
             (0..len).map(|_| (random.below(9) > 0).then(|| random.below(1000) as i64 - 500)),
@@ -30,12 +31,11 @@ fn rows(batches: usize, len: usize, keys: usize) -> Vec<Vec<(&'static str, Array
     (0..batches).map(batch).collect()
 }
 
+/// The results of groups by their keys.
+type Groups = BTreeMap<Option<String>, Vec<Value>>;
+
 /// The results by their keys, and the number of batches.
-fn by_key(
-    query: &BoundQuery,
-    target: &Target,
-    batches: Vec<DeviceBatch>,
-) -> Result<(BTreeMap<Option<String>, Vec<Value>>, usize)> {
+fn by_key(query: &BoundQuery, target: &Target, batches: Vec<DeviceBatch>) -> Result<(Groups, usize)> {
     let schema = batches[0].schema().clone();
     let place = target.stream.device().place();
     let batches = Batches::new(schema, place, batches.into_iter().map(Ok));

@@ -35,7 +35,7 @@ kernel! {
 /// part is divided further by a multiple of the number of parts.
 #[inline(always)]
 pub const fn part_of(hash: u64, parts: u64) -> u32 {
-    ((hash >> 32) * parts >> 32) as u32
+    (((hash >> 32) * parts) >> 32) as u32
 }
 
 fn parts(args: &Parts, wave: &mut Wave) {
