@@ -54,13 +54,15 @@ pub unsafe extern "C" fn bowstring_partition_by_hash(
     guard(|| unsafe {
         let (stream, keys) = (borrow(stream, "stream")?, handles(keys, count, "keys")?);
         borrow(out_order, "out_order")?;
-        let out_starts = out_starts.as_mut().ok_or_else(|| missing("out_starts"))?;
+        if out_starts.is_null() {
+            return Err(missing("out_starts"));
+        }
         let arrays: Vec<DeviceArray> = keys.iter().map(|key| key.array.clone()).collect();
         let parts = usize::try_from(parts).map_err(|_| invalid(format!("{parts} parts")))?;
         let made = compute::partition_by_hash(&arrays, parts, &stream.0).wait()?;
         give(keys[0].others(made.order().clone()), out_order)?;
-        let starts = std::slice::from_raw_parts_mut(out_starts, made.starts().len());
-        starts.iter_mut().zip(made.starts()).for_each(|(out, start)| *out = *start as u64);
+        // The caller's memory may not be initialised, so there is no slice of it.
+        made.starts().iter().enumerate().for_each(|(i, start)| out_starts.add(i).write(*start as u64));
         Ok(())
     })
 }

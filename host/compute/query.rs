@@ -116,8 +116,8 @@ impl Query {
     }
 
     /// Parks groups of a stream in host memory once they take more than so many bytes, in parts by a hash of
-    /// their keys. Then the stream yields several batches, in each of which groups are in the order of their
-    /// first rows. To merge parts takes about three times as many bytes.
+    /// their keys, which must not be nested. Then the stream yields several batches, in each of which groups
+    /// are in the order of their first rows. To merge parts takes about three times as many bytes.
     pub fn group_limit(self, bytes: usize) -> Query {
         Query { group_limit: Some(bytes), ..self }
     }

@@ -17,6 +17,8 @@ pub(in crate::compute) struct Merged {
     /// The first are the merged ones; the others wait until they have as many rows.
     parts: Vec<Partial>,
     waiting: usize,
+    /// The bytes of all parts, if there is a limit.
+    bytes: usize,
     /// The groups that were more than there is memory for.
     parked: Option<Parked>,
 }
@@ -26,22 +28,27 @@ const WORTH: usize = 1 << 16;
 
 impl Merged {
     pub fn new(grouped: Grouped, stream: Stream) -> Merged {
-        Merged { grouped, stream, parts: vec![], waiting: 0, parked: None }
+        Merged { grouped, stream, parts: vec![], waiting: 0, bytes: 0, parked: None }
     }
 
     /// Adds the groups of a batch.
     pub fn add(&mut self, part: Partial) -> Result<()> {
-        self.waiting += part.rows();
-        self.parts.push(part);
         let limit = self.grouped.limit;
-        let full = limit.is_some_and(|limit| self.parts.iter().map(Partial::bytes).sum::<usize>() > limit);
+        self.waiting += part.rows();
+        self.bytes += limit.map_or(0, |_| part.bytes());
+        self.parts.push(part);
+        let full = limit.is_some_and(|limit| self.bytes > limit);
         if !full && self.waiting <= self.parts[0].rows().max(WORTH) {
             return Ok(());
         }
         self.merge()?;
         match self.parts.pop() {
-            Some(merged) if limit.is_some_and(|limit| merged.bytes() > limit / 2) => self.park(merged),
+            Some(merged) if limit.is_some_and(|limit| merged.bytes() > limit / 2) => {
+                self.bytes = 0;
+                self.park(merged)
+            }
             merged => {
+                self.bytes = limit.and(merged.as_ref()).map_or(0, Partial::bytes);
                 self.parts.extend(merged);
                 Ok(())
             }
