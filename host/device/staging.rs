@@ -1,6 +1,6 @@
 //! Pinned host memory, in blocks that are reused. Copies from and to it do not block.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use super::core::Core;
@@ -21,8 +21,28 @@ pub(crate) struct Staging {
 
 #[derive(Default)]
 struct Spare {
-    blocks: BTreeMap<usize, Vec<Pinned>>,
+    /// By size, those that were used last are last, with the number of their use.
+    blocks: BTreeMap<usize, VecDeque<(u64, Pinned)>>,
     bytes: usize,
+    uses: u64,
+}
+
+impl Spare {
+    /// Adds a block, and returns those that make room for it: the ones that were used least recently.
+    fn keep(&mut self, block: Pinned) -> Vec<Pinned> {
+        self.uses += 1;
+        self.bytes += block.len();
+        self.blocks.entry(block.len()).or_default().push_back((self.uses, block));
+        let mut freed = vec![];
+        while self.bytes > KEPT {
+            let first = |blocks: &VecDeque<(u64, Pinned)>| blocks.front().map(|(used, _)| *used);
+            let oldest = self.blocks.values_mut().min_by_key(|blocks| first(blocks).unwrap_or(u64::MAX));
+            let Some((_, block)) = oldest.and_then(VecDeque::pop_front) else { break };
+            self.bytes -= block.len();
+            freed.push(block);
+        }
+        freed
+    }
 }
 
 impl Staging {
@@ -36,7 +56,7 @@ impl Staging {
         let class = size_class(bytes).ok_or(out_of_memory)?;
         let spare = {
             let mut spare = lock(&self.spare);
-            let found = spare.blocks.get_mut(&class).and_then(Vec::pop);
+            let found = spare.blocks.get_mut(&class).and_then(VecDeque::pop_back).map(|(_, block)| block);
             spare.bytes -= found.as_ref().map_or(0, Pinned::len);
             found
         };
@@ -65,10 +85,11 @@ impl Staged {
 impl Drop for Staged {
     fn drop(&mut self) {
         let Some(pinned) = self.pinned.take() else { return };
-        let mut spare = lock(&self.staging.spare);
-        if spare.bytes + pinned.len() <= KEPT {
-            spare.bytes += pinned.len();
-            spare.blocks.entry(pinned.len()).or_default().push(pinned);
+        if pinned.len() > KEPT {
+            return;
         }
+        // Memory is freed outside of the lock, because that may wait for the device.
+        let freed = lock(&self.staging.spare).keep(pinned);
+        drop(freed);
     }
 }

@@ -10,6 +10,9 @@ use crate::Result;
 use crate::array::Place;
 use crate::device::{Kept, Staged};
 
+/// The bytes of a copy that begins before the rest of its block is filled.
+const PART: usize = 16 << 20;
+
 impl Pass {
     /// Announces the lengths of the next small uploads, so that one copy sends all of them.
     pub(super) fn reserve(&mut self, lengths: impl IntoIterator<Item = usize>) {
@@ -59,6 +62,26 @@ impl Pass {
     pub fn upload_staged(&mut self, staged: Staged, bytes: usize) -> Result<Region> {
         let region = self.output(bytes)?;
         let copied = self.copy_in(&region, &staged, 0..bytes);
+        self.kept.push(Kept::Staged(staged));
+        copied.map(|()| region)
+    }
+
+    /// Uploads a block that `fill` fills, part by part. Each part is copied while the next is filled.
+    pub fn upload_filled(
+        &mut self,
+        bytes: usize,
+        mut fill: impl FnMut(Range<usize>, &mut [u8]),
+    ) -> Result<Region> {
+        let (mut staged, region) = (self.stage(bytes)?, self.output(bytes)?);
+        let mut copied = Ok(());
+        for start in (0..bytes).step_by(PART) {
+            let part = start..bytes.min(start + PART);
+            fill(part.clone(), staged.pinned_mut().part_mut(part.clone()));
+            copied = self.copy_in(&region, &staged, part);
+            if copied.is_err() {
+                break;
+            }
+        }
         self.kept.push(Kept::Staged(staged));
         copied.map(|()| region)
     }

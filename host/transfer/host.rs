@@ -1,12 +1,14 @@
 //! Copies arrays between host memory and a device.
 //!
 //! Each call lays out all buffers in one block: one piece of pinned memory, one allocation on the device, and
-//! one copy between them. The buffers of the new arrays are parts of the block. On the way to the host a
+//! one copy between them, or on the way to the device one for each 16 MiB, which starts as soon as these are
+//! filled. The buffers of the new arrays are parts of the block. On the way to the host a
 //! kernel first gathers the small buffers; each large one has a copy of its own.
 
+use std::ops::Range;
 use std::sync::Arc;
 
-use super::block::{BlockLayout, gather};
+use super::block::{BlockLayout, Piece, gather};
 use super::extents::{sized, with_extents};
 use super::{host_bytes, pinned_buffer};
 use crate::array::{Columns, DeviceArray, Place, number};
@@ -64,20 +66,31 @@ fn upload(stream: &Stream, arrays: &[DeviceArray]) -> Result<Vec<DeviceArray>> {
     let total = block_layout.lay_out(usize::MAX)?.total;
 
     let mut pass = Pass::begin("upload", stream)?;
-    let mut staged = pass.stage(total)?;
-    let block = &mut staged.pinned_mut().bytes_mut()[..total];
-    block.fill(0);
-    for piece in &block_layout.pieces {
-        if let Some(from) = &piece.from {
-            block[piece.at..][..piece.bytes].copy_from_slice(host_bytes(from));
-        }
-    }
-    let block = pass.upload_staged(staged, total)?.buffer();
+    let pieces = &block_layout.pieces;
+    let block = pass.upload_filled(total, |part, bytes| fill(pieces, part, bytes))?.buffer();
     let (place, ready) = (pass.place(), pass.ready());
     let uploaded = laid_out.into_iter().map(|array| array.build(&block_layout, &block, place, &ready));
     let uploaded = uploaded.collect::<Result<Vec<_>>>()?;
     pass.finish()?;
     Ok(uploaded)
+}
+
+/// Fills a part of a block, of which the pieces are in order.
+fn fill(pieces: &[Piece], part: Range<usize>, bytes: &mut [u8]) {
+    let first = pieces.partition_point(|piece| piece.at + piece.bytes <= part.start);
+    let mut filled = part.start;
+    for piece in pieces[first..].iter().take_while(|piece| piece.at < part.end) {
+        let Some(from) = &piece.from else { continue };
+        let (start, end) = (piece.at.max(part.start), part.end.min(piece.at + piece.bytes));
+        if start >= end {
+            continue;
+        }
+        bytes[filled - part.start..start - part.start].fill(0);
+        let from = &host_bytes(from)[start - piece.at..end - piece.at];
+        bytes[start - part.start..end - part.start].copy_from_slice(from);
+        filled = end;
+    }
+    bytes[filled - part.start..].fill(0);
 }
 
 fn download(stream: &Stream, arrays: Vec<DeviceArray>) -> Result<Pending<Vec<DeviceArray>>> {
@@ -98,7 +111,13 @@ fn download_sized(mut pass: Pass, arrays: &[DeviceArray]) -> Result<Vec<DeviceAr
     let few = block_layout.pieces.iter().filter(|piece| piece.from.is_some()).count() <= 2;
     let size = block_layout.lay_out(if few { 0 } else { LARGE })?;
     let mut staged = pass.stage(size.total)?;
-    staged.pinned_mut().bytes_mut()[..size.total].fill(0);
+    // The device writes all but the gaps between large pieces, and zeros that have no source.
+    let (bytes, mut written) = (&mut staged.pinned_mut().bytes_mut()[..size.total], size.small);
+    for piece in block_layout.pieces.iter().filter(|piece| piece.at >= size.small && piece.from.is_some()) {
+        bytes[written..piece.at].fill(0);
+        written = piece.at + piece.bytes;
+    }
+    bytes[written..].fill(0);
     let staged = Arc::new(staged);
     let block = pinned_buffer(&staged, size.total);
     // From here on the device may write the block, even if a later step fails.
