@@ -1,29 +1,31 @@
-//! Translates DataFusion's aggregates without groups. Our aggregate reduces many rows to one row of
-//! DataFusion's own intermediate state; DataFusion's accumulators merge and finish those states. Sums over
-//! runs of rows therefore wrap, and averages round, as DataFusion's do. If a run's sum overflows our type,
-//! the accumulators get the arguments themselves ([`crate::arguments`]).
+//! Translates DataFusion's aggregates. Our aggregate reduces many rows to one row of DataFusion's own
+//! intermediate state, or to one for each group; DataFusion's accumulators merge and finish those states. Sums
+//! over runs of rows therefore wrap, and averages round, as DataFusion's do. If a run's sum overflows our
+//! type, each of its rows becomes a state of its own ([`crate::arguments`]).
 
 use std::any::Any;
 use std::sync::Arc;
 
 use arrow_schema::DataType as OurType;
 use bowstring::DeviceBatch;
-use bowstring::expr::{Aggregation, Expr, Literal, count, if_else, max, min, sum};
-use datafusion::arrow::array::{ArrayRef, AsArray};
-use datafusion::arrow::compute::cast;
-use datafusion::arrow::datatypes::{DataType, Decimal128Type};
+use bowstring::expr::{Aggregation, Expr, Literal, count, if_else, lit, max, min, sum};
+use datafusion::arrow::array::{ArrayRef, AsArray, RecordBatch};
+use datafusion::arrow::compute::{cast, is_null, nullif};
+use datafusion::arrow::datatypes::{DataType, Decimal128Type, SchemaRef};
 use datafusion::error::Result;
 use datafusion::functions_aggregate::average::Avg;
 use datafusion::functions_aggregate::count::Count;
 use datafusion::functions_aggregate::min_max::{Max, Min};
 use datafusion::functions_aggregate::sum::Sum;
 use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
+use datafusion::physical_plan::PhysicalExpr;
 use datafusion::physical_plan::aggregates::AccumulatorItem;
 
 use crate::bridge::array_out;
 use crate::chain::Aggregate;
+use crate::comparison::{one_zero, zeros};
 use crate::error::refused;
-use crate::expression::{Made, translate};
+use crate::expression::{Made, has_type, translate};
 use crate::inputs::Inputs;
 use crate::types::our_type;
 
@@ -31,9 +33,13 @@ use crate::types::our_type;
 #[derive(Clone, Debug)]
 pub(crate) struct States {
     pub functions: Vec<Arc<AggregateFunctionExpr>>,
+    /// The keys of groups; none if all rows are one group.
+    pub keys: Vec<Expr>,
     pub aggregations: Vec<Aggregation>,
     /// The argument of each function; null for rows that fail the function's own `FILTER` condition.
     pub arguments: Vec<Expr>,
+    /// The states of a single row, as many as there are aggregations.
+    pub of_one_row: Vec<Expr>,
     /// The types of each function's state, in their order.
     types: Vec<Vec<DataType>>,
     /// Whether any row can raise an error.
@@ -47,12 +53,19 @@ impl States {
     pub fn translate(aggregate: &Aggregate, inputs: &mut Inputs) -> Option<States> {
         let mut states = States {
             functions: aggregate.functions.clone(),
+            keys: vec![],
             aggregations: vec![],
             arguments: vec![],
+            of_one_row: vec![],
             types: vec![],
             can_fail: false,
             reads_columns: false,
         };
+        for key in &aggregate.keys {
+            let (made, can_fail) = as_key(key, inputs)?;
+            states.keys.push(made);
+            states.can_fail |= can_fail;
+        }
         let each = aggregate.functions.iter().zip(&aggregate.arguments).zip(&aggregate.conditions);
         for ((function, arguments), condition) in each {
             let [argument] = &arguments[..] else { return None };
@@ -69,12 +82,40 @@ impl States {
             states.can_fail |= made.can_fail;
             let fields = function.state_fields().ok()?;
             let types: Vec<DataType> = fields.iter().map(|field| field.data_type().clone()).collect();
-            states.aggregations.extend(of(function, &made, &data_type, &types)?);
+            let grouped_floats = !states.keys.is_empty() && data_type.is_floating();
+            let made_of = of(function, &made, &data_type, &types)?;
+            let inner: &dyn Any = function.fun().inner().as_ref();
+            // Among groups, DataFusion's least and greatest float depend on the order of NaNs and infinities.
+            if grouped_floats && (inner.is::<Min>() || inner.is::<Max>()) {
+                return None;
+            }
+            let one = if_else(made.expr.clone().is_null(), lit(0i64), lit(1i64));
+            let counts = inner.is::<Count>() || inner.is::<Avg>();
+            states.of_one_row.extend(counts.then_some(one));
+            states.of_one_row.extend((!inner.is::<Count>()).then(|| made.expr.clone()));
+            states.aggregations.extend(made_of);
             states.types.push(types);
             states.arguments.push(made.expr);
         }
         states.reads_columns = !inputs.used().is_empty();
         Some(states)
+    }
+
+    /// Converts groups, or the states of single rows, to a batch of DataFusion's states.
+    pub fn rows(&self, groups: &DeviceBatch, schema: &SchemaRef) -> Result<RecordBatch> {
+        let columns = groups.columns().iter().zip(schema.fields());
+        let columns = columns.map(|(column, field)| as_state(array_out(column)?, field.data_type()));
+        let mut columns = columns.collect::<Result<Vec<_>>>()?;
+        let mut first = self.keys.len();
+        for types in &self.types {
+            // An average without values has no count, where ours is 0.
+            if let [_, _] = types[..] {
+                let nulls = is_null(&columns[first + 1]).map_err(refused)?;
+                columns[first] = nullif(&columns[first], &nulls).map_err(refused)?;
+            }
+            first += types.len();
+        }
+        RecordBatch::try_new(schema.clone(), columns).map_err(refused)
     }
 
     /// Merges one row of our results into the accumulators.
@@ -86,6 +127,24 @@ impl States {
         }
         Ok(())
     }
+}
+
+/// A key as an expression of ours, and whether any row of it can fail. Keys that are equal for DataFusion are
+/// equal for us: zeros become one zero, and other floats are told apart by their bits.
+fn as_key(key: &Arc<dyn PhysicalExpr>, inputs: &mut Inputs) -> Option<(Expr, bool)> {
+    let data_type = key.data_type(inputs.theirs()).ok()?;
+    let made = translate(key, inputs)?;
+    let plain = data_type.is_primitive()
+        || matches!(data_type, DataType::Boolean | DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View)
+        || matches!(data_type, DataType::Binary | DataType::LargeBinary | DataType::BinaryView);
+    if !plain || made.makes_nan || !has_type(&made.expr, &data_type, inputs) {
+        return None;
+    }
+    let expr = match zeros(&data_type) {
+        Some((low, high)) => one_zero(&made.expr, &low, &high),
+        None => made.expr,
+    };
+    Some((expr, made.can_fail))
 }
 
 /// The value if the condition is true, else null.

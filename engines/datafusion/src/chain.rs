@@ -12,7 +12,7 @@ use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode};
 use datafusion::physical_plan::filter::FilterExec;
 use datafusion::physical_plan::projection::ProjectionExec;
-use datafusion::physical_plan::{ExecutionPlan, PhysicalExpr};
+use datafusion::physical_plan::{ExecutionPlan, InputOrderMode, PhysicalExpr};
 
 /// The work of a chain, over the columns of its input.
 #[derive(Debug)]
@@ -25,14 +25,16 @@ pub(crate) struct Chain {
     pub fetch: Option<usize>,
     /// The number of rows in each batch that a filter emits.
     pub batch_rows: Option<usize>,
-    /// The aggregate that reduces the rows to one, if the chain has one.
+    /// The aggregate that reduces the rows, if the chain has one.
     pub aggregate: Option<Aggregate>,
 }
 
-/// An aggregate without groups.
+/// An aggregate that reduces rows to one row, or to one for each group.
 #[derive(Debug)]
 pub(crate) struct Aggregate {
     pub mode: AggregateMode,
+    /// The keys that group the rows; none if all rows are one group.
+    pub keys: Vec<Arc<dyn PhysicalExpr>>,
     pub functions: Vec<Arc<AggregateFunctionExpr>>,
     /// The argument expressions of each function.
     pub arguments: Vec<Vec<Arc<dyn PhysicalExpr>>>,
@@ -60,12 +62,17 @@ pub(crate) fn nodes(top: &Arc<dyn ExecutionPlan>) -> Vec<&Arc<dyn ExecutionPlan>
     }
 }
 
-/// Whether an aggregate reduces rows to one row, or to one row of state, and does nothing else. An aggregate
-/// that pushes a dynamic filter into its scan does more.
+/// Whether an aggregate reduces rows to one row, to one row of state, or to rows of state by their keys, and
+/// does nothing else. An aggregate that pushes a dynamic filter into its scan does more, and one over sorted
+/// rows returns them sorted.
 fn is_plain(aggregate: &AggregateExec) -> bool {
-    matches!(aggregate.mode(), AggregateMode::Partial | AggregateMode::Single)
-        && aggregate.group_expr().is_true_no_grouping()
+    let modes: &[AggregateMode] = match aggregate.group_expr().is_true_no_grouping() {
+        true => &[AggregateMode::Partial, AggregateMode::Single],
+        false => &[AggregateMode::Partial],
+    };
+    modes.contains(aggregate.mode())
         && !aggregate.group_expr().has_grouping_set()
+        && (aggregate.group_expr().is_empty() || *aggregate.input_order_mode() == InputOrderMode::Linear)
         && aggregate.limit_options().is_none()
         && aggregate.dynamic_expressions_produced().is_empty()
 }
@@ -118,8 +125,10 @@ impl Chain {
             });
             let conditions = aggregate.filter_expr().iter();
             let conditions = conditions.map(|one| one.as_ref().map(|one| over(one, &self.row)).transpose());
+            let keys = aggregate.group_expr().expr().iter().map(|(key, _)| over(key, &self.row));
             self.aggregate = Some(Aggregate {
                 mode: *aggregate.mode(),
+                keys: keys.collect::<Result<_>>()?,
                 functions: aggregate.aggr_expr().to_vec(),
                 arguments: arguments.collect::<Result<_>>()?,
                 conditions: conditions.collect::<Result<_>>()?,

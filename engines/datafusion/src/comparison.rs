@@ -70,12 +70,12 @@ fn turned(op: Operator) -> Option<Operator> {
 }
 
 /// Replaces either zero by the positive one.
-fn one_zero(x: &Expr, low: &Literal, high: &Literal) -> Expr {
+pub(crate) fn one_zero(x: &Expr, low: &Literal, high: &Literal) -> Expr {
     if_else(x.clone().between(low.clone(), high.clone()), high.clone(), x.clone())
 }
 
 /// The negative and the positive zero.
-fn zeros(of: &DataType) -> Option<(Literal, Literal)> {
+pub(crate) fn zeros(of: &DataType) -> Option<(Literal, Literal)> {
     let sign: i128 = match of {
         DataType::Float16 => 1 << 15,
         DataType::Float32 => 1 << 31,

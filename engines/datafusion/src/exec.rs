@@ -26,8 +26,7 @@ use crate::metrics::Counters;
 use crate::program::Program;
 use crate::{gpu, host};
 
-/// A chain of filters, projections and an aggregate without groups over one input, run by bowstring on a
-/// device.
+/// A chain of filters, projections and an aggregate over one input, run by bowstring on a device.
 pub struct DeviceExec {
     /// DataFusion's nodes, top first: each is the parent of the next, and the last reads the input.
     chain: Vec<Arc<dyn ExecutionPlan>>,
@@ -124,6 +123,9 @@ fn steps(chain: &Chain) -> String {
         None => steps.push(format!("project=[{}]", joined(&chain.row))),
         Some(aggregate) => {
             let functions: Vec<_> = aggregate.functions.iter().map(|function| function.name()).collect();
+            if !aggregate.keys.is_empty() {
+                steps.push(format!("group=[{}]", joined(&aggregate.keys)));
+            }
             steps.push(format!("aggregate=[{}], mode={:?}", functions.join(", "), aggregate.mode));
         }
     }

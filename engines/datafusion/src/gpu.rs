@@ -24,7 +24,7 @@ use crate::device::stream_of;
 use crate::error::{external, refused};
 use crate::metrics::{Busy, Counters};
 use crate::program::{Aggregated, Output, Program, Work};
-use crate::streams::{BatchSource, row, stream_of_batches};
+use crate::streams::{BatchSource, parts, row, stream_of_batches};
 use crate::uploads::{Taken, Uploads};
 
 /// The program and settings of one partition.
@@ -55,7 +55,9 @@ pub(crate) fn run(
     let schema = run.schema.clone();
     let busy = Busy::new(&stream, &run.counters);
     let mut work = Under { run, stream, uploads, reservation, under_way: VecDeque::new(), busy, left };
-    if let Work::Aggregate(aggregated) = &work.run.program.work {
+    if let Work::Aggregate(aggregated) = &work.run.program.work
+        && aggregated.states.keys.is_empty()
+    {
         let accumulators = create_accumulators(&aggregated.states.functions)?;
         return Ok(row(schema, async move { work.aggregated(accumulators).await }));
     }
@@ -88,6 +90,9 @@ struct Ended {
     of: Option<DeviceBatch>,
     from: Mark,
 }
+
+/// The states of some rows, and those rows.
+type Reduced = (bowstring::Result<DeviceBatch>, Option<DeviceBatch>);
 
 /// A partition's work on the device.
 struct Under {
@@ -169,21 +174,14 @@ impl Under {
         let Work::Aggregate(aggregated) = &program.work else {
             return datafusion::common::internal_err!("an aggregate that is none");
         };
-        while let Some(Ended { made, of, from }) = self.next().await? {
-            let (row, of) = match (of, &program.condition) {
-                (None, Some(_)) => {
-                    let kept = self.aggregated_columns(aggregated, &made.map_err(external)?)?;
-                    let row = aggregated.aggregates.run(&kept, &self.stream);
-                    self.busy.queued(from).map_err(external)?;
-                    (row.await, Some(kept))
-                }
-                (of, _) => {
-                    self.busy.queued(from).map_err(external)?;
-                    (made, of)
-                }
-            };
+        while let Some(ended) = self.next().await? {
+            let (row, of) = self.reduced(aggregated, ended).await?;
             match (row, of) {
-                (Ok(row), _) => aggregated.states.merge(&row, &mut accumulators)?,
+                (Ok(row), _) => {
+                    // Numbers are in host memory already; the least and greatest text are not.
+                    let row = self.downloaded(&row).await.map_err(external)?;
+                    aggregated.states.merge(&row, &mut accumulators)?;
+                }
                 (Err(error), Some(of)) if Arguments::help_with(&error) => {
                     aggregated.arguments.update(&of, &mut accumulators, &self.stream).await?;
                 }
@@ -194,6 +192,38 @@ impl Under {
         let row = RecordBatch::try_new(self.run.schema.clone(), columns).map_err(refused)?;
         let row = row.record_output(&self.run.counters.baseline);
         Ok(row)
+    }
+
+    /// The states of a completed piece of work, and its rows, if they may be needed again.
+    async fn reduced(&mut self, aggregated: &Aggregated, ended: Ended) -> Result<Reduced> {
+        let Ended { made, of, from } = ended;
+        if of.is_some() || self.run.program.condition.is_none() {
+            self.busy.queued(from).map_err(external)?;
+            return Ok((made, of));
+        }
+        let kept = self.aggregated_columns(aggregated, &made.map_err(external)?)?;
+        let row = aggregated.aggregates.run(&kept, &self.stream);
+        self.busy.queued(from).map_err(external)?;
+        Ok((row.await, Some(kept)))
+    }
+
+    /// The groups of a completed piece of work, as DataFusion's states.
+    async fn groups(&mut self, aggregated: &Aggregated, ended: Ended) -> Result<RecordBatch> {
+        let (groups, of) = self.reduced(aggregated, ended).await?;
+        // A sum that does not fit may become known only when the groups arrive.
+        let groups = match groups {
+            Ok(groups) => self.downloaded(&groups).await,
+            Err(error) => Err(error),
+        };
+        let groups = match (groups, of) {
+            (Err(error), Some(of)) if Arguments::help_with(&error) => {
+                let rows = aggregated.arguments.values(&of, &self.stream).await?;
+                self.downloaded(&rows).await
+            }
+            (groups, _) => groups,
+        };
+        let groups = groups.map_err(external)?;
+        self.converted(&groups, |groups, schema| aggregated.states.rows(groups, schema))
     }
 
     /// Drops the columns that only the condition reads; they come last.
@@ -245,29 +275,47 @@ impl BatchSource for Made {
                 self.work.busy.count();
                 return Ok(None);
             }
-            let Some(Ended { made, from, .. }) = self.work.next().await? else { return Ok(None) };
-            let batch = self.work.downloaded(made.map_err(external)?, from).await?;
+            let Some(ended) = self.work.next().await? else { return Ok(None) };
+            let program = self.work.run.program.clone();
+            let batch = match &program.work {
+                Work::Rows(_) => {
+                    self.work.busy.queued(ended.from).map_err(external)?;
+                    let made = ended.made.map_err(external)?;
+                    let there = self.work.downloaded(&made).await.map_err(external)?;
+                    self.work.converted(&there, batch_out)?
+                }
+                Work::Aggregate(aggregated) => self.work.groups(aggregated, ended).await?,
+            };
             let rows = batch.num_rows().min(self.work.left);
             self.work.left -= rows;
-            let each = self.work.run.batch_rows.max(1);
-            let parts = (0..rows).step_by(each).map(|first| batch.slice(first, each.min(rows - first)));
-            self.ready.extend(parts);
+            self.ready.extend(parts(&batch.slice(0, rows), self.work.run.batch_rows));
         }
     }
 }
 
 impl Under {
-    async fn downloaded(&mut self, made: DeviceBatch, from: Mark) -> Result<RecordBatch> {
-        let counters = self.run.counters.clone();
-        let pending = self.stream.download_later(&made).map_err(external)?;
-        self.busy.queued(from).map_err(external)?;
-        let waited = counters.device_wait.timer();
-        let there = pending.await.map_err(external)?;
+    /// Downloads a batch.
+    async fn downloaded(&mut self, made: &DeviceBatch) -> bowstring::Result<DeviceBatch> {
+        let from = self.stream.mark()?;
+        let pending = self.stream.download_later(made)?;
+        self.busy.queued(from)?;
+        let waited = self.run.counters.device_wait.timer();
+        let there = pending.await?;
         // The copies may not have arrived yet.
-        there.columns().iter().try_for_each(bowstring::DeviceArray::wait).map_err(external)?;
+        there.columns().iter().try_for_each(bowstring::DeviceArray::wait)?;
         waited.done();
+        Ok(there)
+    }
+
+    /// Converts a downloaded batch.
+    fn converted(
+        &self,
+        there: &DeviceBatch,
+        convert: impl FnOnce(&DeviceBatch, &SchemaRef) -> Result<RecordBatch>,
+    ) -> Result<RecordBatch> {
+        let counters = &self.run.counters;
         let _timer = counters.baseline.elapsed_compute().timer();
-        let batch = batch_out(&there, &self.run.schema)?;
+        let batch = convert(there, &self.run.schema)?;
         counters.rows_down.add(batch.num_rows());
         counters.bytes_down.add(batch.get_array_memory_size());
         Ok(batch)

@@ -1,6 +1,7 @@
 //! Runs a program on the CPU, batch by batch, on the calling thread: DataFusion has as many threads as it
 //! wants, and our operations use no other threads for batches of its size.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use bowstring::array::{Batches, Place};
@@ -10,7 +11,7 @@ use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::error::Result;
 use datafusion::execution::memory_pool::MemoryReservation;
 use datafusion::physical_plan::SendableRecordBatchStream;
-use datafusion::physical_plan::aggregates::{AccumulatorItem, create_accumulators, finalize_aggregation};
+use datafusion::physical_plan::aggregates::{create_accumulators, finalize_aggregation};
 use datafusion::physical_plan::coalesce::{LimitedBatchCoalescer, PushBatchStatus};
 use datafusion::physical_plan::metrics::RecordOutput;
 use futures::StreamExt;
@@ -20,7 +21,7 @@ use crate::bridge::{array_out, batch_in};
 use crate::error::{external, refused};
 use crate::metrics::Counters;
 use crate::program::{Aggregated, Output, Program, Rows, Tested, Work};
-use crate::streams::{BatchSource, bytes_of, row, stream_of_batches};
+use crate::streams::{BatchSource, bytes_of, parts, row, stream_of_batches};
 
 /// The program and settings of one partition.
 pub(crate) struct Run {
@@ -40,8 +41,16 @@ pub(crate) struct Run {
 /// Runs a partition and returns its output stream.
 pub(crate) fn run(run: Run) -> SendableRecordBatchStream {
     let schema = run.schema.clone();
-    if let Work::Aggregate(_) = &run.program.work {
-        return row(schema, aggregated(run));
+    if let Work::Aggregate(aggregate) = &run.program.work {
+        if aggregate.states.keys.is_empty() {
+            return row(schema, aggregated(run));
+        }
+        let batch_rows = run.batch_rows;
+        let runs = Runs::new(run);
+        return stream_of_batches(
+            schema.clone(),
+            Groups { runs, schema, batch_rows, ready: VecDeque::new() },
+        );
     }
     let size = run.program.batch_rows.unwrap_or(run.batch_rows);
     let coalescer = run
@@ -191,65 +200,141 @@ fn columns(
     }
 }
 
+/// The input of an aggregate, a run of batches at a time.
+struct Runs {
+    program: Arc<Program>,
+    input: SendableRecordBatchStream,
+    /// The number of batches in a run, if memory allows.
+    run_batches: usize,
+    reservation: MemoryReservation,
+    counters: Counters,
+    ended: bool,
+}
+
+impl Runs {
+    fn new(run: Run) -> Runs {
+        Runs {
+            program: run.program,
+            input: run.input,
+            run_batches: run.run_batches.max(1),
+            reservation: run.reservation,
+            counters: run.counters,
+            ended: false,
+        }
+    }
+
+    /// The next batches, with the columns that the aggregate reads; none at the end.
+    async fn next(&mut self, aggregated: &Aggregated) -> Result<Vec<DeviceBatch>> {
+        let stream = Stream::cpu();
+        let mut together: Vec<DeviceBatch> = vec![];
+        self.reservation.free();
+        let mut room = true;
+        while room && together.len() < self.run_batches && !self.ended {
+            match self.input.next().await.transpose()? {
+                None => {
+                    // The input's resources are not needed any more.
+                    let schema = self.input.schema();
+                    self.input = Box::pin(datafusion::physical_plan::EmptyRecordBatchStream::new(schema));
+                    self.ended = true;
+                }
+                Some(batch) if batch.num_rows() == 0 => continue,
+                Some(batch) => {
+                    let _timer = self.counters.baseline.elapsed_compute().timer();
+                    self.counters.rows_in.add(batch.num_rows());
+                    // A batch that memory cannot hold is not collected: it is here already, so it is
+                    // processed now.
+                    let bytes = bytes_of(&batch, &aggregated.columns)?;
+                    room = self.reservation.try_grow(bytes).is_ok();
+                    together.push(columns(&self.program, aggregated, &batch, &stream)?);
+                }
+            }
+        }
+        Ok(together)
+    }
+}
+
+/// The states of a run of batches: one row, or one for each group.
+fn reduced(aggregated: &Aggregated, batches: &[DeviceBatch]) -> Result<bowstring::Result<DeviceBatch>> {
+    let all = batches.to_vec().into_iter().map(Ok);
+    let run = Batches::new(aggregated.schema.clone(), Place::CPU, all);
+    match aggregated.aggregates.run_batches(run, &Stream::cpu()).next() {
+        Some(row) => Ok(row),
+        None => datafusion::common::internal_err!("aggregates without a row"),
+    }
+}
+
 /// Aggregates all batches to one row.
 async fn aggregated(run: Run) -> Result<RecordBatch> {
-    let program = run.program.clone();
+    let (program, schema, counters) = (run.program.clone(), run.schema.clone(), run.counters.clone());
     let Work::Aggregate(aggregated) = &program.work else {
         return datafusion::common::internal_err!("an aggregate that is none");
     };
-    let (stream, counters, reservation) = (Stream::cpu(), run.counters, run.reservation);
     let mut accumulators = create_accumulators(&aggregated.states.functions)?;
-    let mut together: Vec<DeviceBatch> = vec![];
-    let mut input = run.input;
-    let mut open = true;
-    while open {
-        let mut room = true;
-        match input.next().await.transpose()? {
-            None => open = false,
-            Some(batch) if batch.num_rows() == 0 => continue,
-            Some(batch) => {
-                let _timer = counters.baseline.elapsed_compute().timer();
-                counters.rows_in.add(batch.num_rows());
-                // A batch that memory cannot hold is not collected: it is here already, so it is processed
-                // now.
-                room = reservation.try_grow(bytes_of(&batch, &aggregated.columns)?).is_ok();
-                together.push(columns(&program, aggregated, &batch, &stream)?);
-            }
+    let mut runs = Runs::new(run);
+    loop {
+        let batches = runs.next(aggregated).await?;
+        if batches.is_empty() {
+            break;
         }
-        let enough = !room || together.len() >= run.run_batches.max(1) || !open;
-        if enough && !together.is_empty() {
-            let timer = counters.baseline.elapsed_compute().timer();
-            put_together(aggregated, std::mem::take(&mut together), &mut accumulators, &stream).await?;
-            reservation.free();
-            timer.done();
+        let _timer = counters.baseline.elapsed_compute().timer();
+        match reduced(aggregated, &batches)? {
+            Ok(row) => aggregated.states.merge(&row, &mut accumulators)?,
+            Err(error) if Arguments::help_with(&error) => {
+                for batch in &batches {
+                    aggregated.arguments.update(batch, &mut accumulators, &Stream::cpu()).await?;
+                }
+            }
+            Err(error) => return Err(external(error)),
         }
     }
-    drop(input);
+    drop(runs);
     let _timer = counters.baseline.elapsed_compute().timer();
     let columns = finalize_aggregation(&mut accumulators, &aggregated.mode)?;
-    let row = RecordBatch::try_new(run.schema, columns).map_err(refused)?;
+    let row = RecordBatch::try_new(schema, columns).map_err(refused)?;
     let row = row.record_output(&counters.baseline);
     Ok(row)
 }
 
-async fn put_together(
-    aggregated: &Aggregated,
-    batches: Vec<DeviceBatch>,
-    accumulators: &mut [AccumulatorItem],
-    stream: &Stream,
-) -> Result<()> {
-    let run = Batches::new(aggregated.schema.clone(), Place::CPU, batches.clone().into_iter().map(Ok));
-    let Some(row) = aggregated.aggregates.run_batches(run, stream).next() else {
-        return datafusion::common::internal_err!("aggregates without a row");
-    };
-    match row {
-        Ok(row) => aggregated.states.merge(&row, accumulators),
-        Err(error) if Arguments::help_with(&error) => {
-            for batch in &batches {
-                aggregated.arguments.update(batch, accumulators, stream).await?;
+/// A stream of the groups of each run.
+struct Groups {
+    runs: Runs,
+    schema: SchemaRef,
+    /// The number of rows in an output batch.
+    batch_rows: usize,
+    ready: VecDeque<RecordBatch>,
+}
+
+impl BatchSource for Groups {
+    async fn next(&mut self) -> Result<Option<RecordBatch>> {
+        let program = self.runs.program.clone();
+        let Work::Aggregate(aggregated) = &program.work else {
+            return datafusion::common::internal_err!("an aggregate that is none");
+        };
+        loop {
+            if let Some(batch) = self.ready.pop_front() {
+                let batch = batch.record_output(&self.runs.counters.baseline);
+                return Ok(Some(batch));
             }
-            Ok(())
+            let batches = self.runs.next(aggregated).await?;
+            if batches.is_empty() {
+                return Ok(None);
+            }
+            let timed = self.runs.counters.baseline.elapsed_compute().clone();
+            let _timer = timed.timer();
+            let mut emit = |groups: &DeviceBatch| -> Result<()> {
+                let states = aggregated.states.rows(groups, &self.schema)?;
+                self.ready.extend(parts(&states, self.batch_rows));
+                Ok(())
+            };
+            match reduced(aggregated, &batches)? {
+                Ok(groups) => emit(&groups)?,
+                Err(error) if Arguments::help_with(&error) => {
+                    for batch in &batches {
+                        emit(&aggregated.arguments.values(batch, &Stream::cpu()).await?)?;
+                    }
+                }
+                Err(error) => return Err(external(error)),
+            }
         }
-        Err(error) => Err(external(error)),
     }
 }

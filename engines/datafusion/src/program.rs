@@ -74,14 +74,14 @@ pub(crate) enum Output {
     Computed(usize),
 }
 
-/// An aggregation to one row.
+/// An aggregation to one row, or to one for each group.
 #[derive(Debug)]
 pub(crate) struct Aggregated {
     pub columns: Vec<usize>,
     pub schema: SchemaRef,
     /// The aggregates; the condition is part of them, or is applied before.
     pub aggregates: BoundQuery,
-    /// The same arguments without the sums, for runs whose sums overflow.
+    /// The same values without the sums, for runs whose sums overflow.
     pub arguments: Arguments,
     pub states: States,
     pub mode: AggregateMode,
@@ -92,6 +92,8 @@ pub(crate) struct Aggregated {
 pub(crate) struct Shape {
     pub filters: bool,
     pub aggregates: bool,
+    /// Whether the aggregates have keys.
+    pub groups: bool,
     /// The number of computed columns.
     pub computed: usize,
     /// Whether a computed value contains a cast or a text test.
@@ -118,17 +120,23 @@ impl Program {
                     return None;
                 }
                 (shape.aggregates, shape.computed) = (true, states.aggregations.len());
+                shape.groups = !states.keys.is_empty();
                 // The condition is part of the aggregate only if no row can fail: a row that it excludes
                 // could fail in a cast executed earlier.
                 conditional = shape.filters && !states.can_fail;
                 let within = if conditional { condition(chain, &mut inputs)? } else { None };
                 let (predicate, schema) = (within.as_ref().map(|made| &made.expr), inputs.schema());
                 let query = predicate.into_iter().fold(Query::new(), Query::filter);
-                let aggregates = query.aggregate(&states.aggregations).bind(&schema, &options()).ok()?;
+                let query = query.group_by(&states.keys).aggregate(&states.aggregations);
+                let aggregates = query.bind(&schema, &options()).ok()?;
                 let bound = |made: &Made| Query::new().filter(&made.expr).bind(&schema, &options());
+                let values: Vec<&Expr> = match shape.groups {
+                    false => states.arguments.iter().collect(),
+                    true => states.keys.iter().chain(&states.of_one_row).collect(),
+                };
                 let arguments = Arguments {
                     condition: within.as_ref().map(bound).transpose().ok()?,
-                    values: Query::new().select(&states.arguments).bind(&schema, &options()).ok()?,
+                    values: Query::new().select(values).bind(&schema, &options()).ok()?,
                 };
                 let (columns, mode) = (inputs.used().to_vec(), aggregate.mode);
                 Work::Aggregate(Box::new(Aggregated { columns, schema, aggregates, arguments, states, mode }))

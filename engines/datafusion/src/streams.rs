@@ -36,6 +36,12 @@ pub(crate) fn row(
     Box::pin(RecordBatchStreamAdapter::new(schema, futures::stream::once(made)))
 }
 
+/// The rows of a batch in batches of at most `each` rows.
+pub(crate) fn parts(batch: &RecordBatch, each: usize) -> impl Iterator<Item = RecordBatch> {
+    let (rows, each) = (batch.num_rows(), each.max(1));
+    (0..rows).step_by(each).map(move |first| batch.slice(first, each.min(rows - first)))
+}
+
 /// The bytes of some columns of a batch: of its rows only, even if they are slices of longer arrays.
 pub(crate) fn bytes_of(batch: &RecordBatch, columns: &[usize]) -> Result<usize> {
     let bytes = columns.iter().map(|column| batch.column(*column).to_data().get_slice_memory_size());

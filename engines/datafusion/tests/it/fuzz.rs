@@ -128,9 +128,41 @@ impl Queries {
         }
     }
 
+    /// A query that groups by one to three keys, some of them computed.
+    fn groups(&mut self, condition: &str) -> String {
+        let kinds = [Kind::Truth, Kind::Int, Kind::Decimal, Kind::Float, Kind::Day, Kind::Text];
+        let keys: Vec<String> = (0..self.random.random_range(1..4))
+            .map(|_| {
+                let kind = kinds[self.random.random_range(0..kinds.len())];
+                let depth = self.random.random_range(0..2);
+                self.value(kind, depth)
+            })
+            .collect();
+        let (integer, decimal) = (self.value(Kind::Int, 2), self.value(Kind::Decimal, 2));
+        let (text, filter) = (self.column(Kind::Text), self.truth(1));
+        let aggregates = [
+            format!("sum({integer})"),
+            format!("sum({decimal}) FILTER (WHERE {filter})"),
+            format!("avg({decimal})"),
+            format!("count({integer}), count(*)"),
+            format!("min({decimal}), max({integer})"),
+            format!("max({text}), count({text}) FILTER (WHERE {filter})"),
+        ];
+        let first = self.random.random_range(0..aggregates.len());
+        let last = self.random.random_range(first..aggregates.len());
+        let aggregates = aggregates[first..=last].join(", ");
+        let columns: Vec<String> = keys.iter().enumerate().map(|(i, key)| format!("{key} AS k{i}")).collect();
+        let numbers: Vec<String> = (1..=keys.len()).map(|number| number.to_string()).collect();
+        format!(
+            "SELECT {}, {aggregates} FROM t WHERE {condition} GROUP BY {}",
+            columns.join(", "),
+            numbers.join(", ")
+        )
+    }
+
     fn query(&mut self) -> String {
         let condition = self.truth(3);
-        match self.random.random_range(0..5) {
+        match self.random.random_range(0..7) {
             0 | 1 => format!("SELECT i32, d15, f64, b, day, v, s FROM t WHERE {condition}"),
             2 => {
                 let (a, b) = (self.value(Kind::Int, 2), self.value(Kind::Decimal, 2));
@@ -144,6 +176,7 @@ impl Queries {
                 let (value, other) = (self.value(kind, 2), self.column(Kind::Day));
                 format!("SELECT {function}({value}), count(*), min({other}) FROM t WHERE {condition}")
             }
+            4 | 5 => self.groups(&condition),
             _ => {
                 let value = self.value(Kind::Int, 1);
                 format!("SELECT k, count(*), min({value}) FROM t WHERE {condition} GROUP BY k ORDER BY k")

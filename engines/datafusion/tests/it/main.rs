@@ -3,6 +3,7 @@
 mod devices;
 mod expressions;
 mod fuzz;
+mod groups;
 mod plans;
 mod slt;
 mod support;

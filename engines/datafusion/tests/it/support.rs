@@ -37,7 +37,10 @@ pub async fn with_batches(device: &str, rows: usize) -> SessionContext {
 pub async fn rows(context: &SessionContext, sql: &str) -> std::result::Result<Vec<String>, String> {
     match answer(context, sql).await {
         Ok(batches) => Ok(batches.iter().flat_map(texts).collect()),
-        Err(error) => Err(class(&error)),
+        Err(error) => {
+            println!("{error}");
+            Err(class(&error))
+        }
     }
 }
 

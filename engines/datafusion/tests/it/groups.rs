@@ -1,0 +1,134 @@
+//! Grouped aggregates with our operators against DataFusion alone.
+
+use std::sync::Arc;
+
+use bowstring_datafusion::DeviceExec;
+use datafusion::arrow::array::*;
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode};
+
+use crate::support::*;
+
+const DEVICES: [&str; 2] = ["cpu", "emulator"];
+
+/// Whether a plan has a partial aggregate of DataFusion's that groups.
+fn theirs_groups(plan: &Arc<dyn ExecutionPlan>) -> bool {
+    let groups = plan.downcast_ref::<AggregateExec>().is_some_and(|aggregate| {
+        *aggregate.mode() == AggregateMode::Partial && !aggregate.group_expr().is_true_no_grouping()
+    });
+    groups || plan.children().into_iter().any(theirs_groups)
+}
+
+/// Whether one of our operators groups.
+fn ours_groups(plan: &Arc<dyn ExecutionPlan>) -> bool {
+    let groups =
+        plan.downcast_ref::<DeviceExec>().is_some_and(|ours| format!("{ours:?}").contains("group=["));
+    groups || plan.children().into_iter().any(ours_groups)
+}
+
+async fn check(sql: &[&str], tame: bool) {
+    for device in DEVICES {
+        let (context, plain) = (on(device).await, on("off").await);
+        for seed in 0..4 {
+            register(&[&context, &plain], "t", batches(seed, tame));
+            for sql in sql {
+                same(&context, &plain, sql).await;
+                let plan = plan(&context, sql).await;
+                assert!(ours_groups(&plan) && !theirs_groups(&plan), "{sql}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn groups_have_datafusions_states() {
+    let sql = [
+        "SELECT i8, count(*), sum(i32), avg(d15), min(day), max(at) FROM t GROUP BY i8",
+        "SELECT s, b, sum(d15), sum(d38), count(i64) FROM t GROUP BY s, b",
+        "SELECT v, max(w), min(s), max(b) FROM t WHERE i32 < 50 GROUP BY v",
+        "SELECT DISTINCT d9, c FROM t",
+        "SELECT day, d15, u64, at, sum(u64) FROM t GROUP BY day, d15, u64, at",
+        "SELECT i8 + 1 AS x, sum(i32 * 2) FILTER (WHERE b), avg(i8) FROM t GROUP BY i8 + 1",
+        "SELECT extract(year FROM day) AS y, count(*) FROM t WHERE v LIKE 'a%' GROUP BY 1",
+        "SELECT b, count(DISTINCT i32) FROM t GROUP BY b",
+    ];
+    check(&sql, true).await;
+}
+
+/// DataFusion's groups of floats have one zero, and tell NaNs apart by their bits.
+#[tokio::test]
+async fn groups_of_floats_have_one_zero() {
+    let sql = [
+        "SELECT f64, count(*) FROM t GROUP BY f64",
+        "SELECT f32, g64, count(f64), sum(i32) FROM t WHERE b GROUP BY f32, g64",
+    ];
+    check(&sql, false).await;
+}
+
+/// DataFusion's sums wrap around, where ours are errors.
+#[tokio::test]
+async fn sums_of_groups_wrap_around() {
+    let rows = 700;
+    let key = Int32Array::from_iter_values((0..rows).map(|row| row % 3));
+    let wide =
+        Int64Array::from_iter((0..rows).map(|row| (row % 11 != 0).then_some(i64::MAX - i64::from(row))));
+    let most = 10i128.pow(38) - 1;
+    let digits = Decimal128Array::from_iter_values((0..rows).map(|row| most - i128::from(row)));
+    let digits = digits.with_precision_and_scale(38, 0).unwrap();
+    let fields: Vec<(&str, ArrayRef)> =
+        vec![("k", Arc::new(key)), ("x", Arc::new(wide)), ("d", Arc::new(digits))];
+    let batch = RecordBatch::try_from_iter(fields).unwrap();
+    let batches: Vec<_> = (0..7).map(|part| batch.slice(part * 100, 100)).collect();
+    for device in DEVICES {
+        let (context, plain) = (on(device).await, on("off").await);
+        register(&[&context, &plain], "w", batches.clone());
+        for sql in [
+            "SELECT k, sum(x), count(x), min(x) FROM w GROUP BY k",
+            "SELECT k, sum(d), max(d), count(*) FROM w WHERE x > 5 GROUP BY k",
+            "SELECT k, count(d), max(x) FROM w WHERE d > 7 GROUP BY k",
+        ] {
+            assert!(same(&context, &plain, sql).await, "{sql}");
+        }
+        // Its state has 256 bits, so it stays DataFusion's, with DataFusion's error.
+        assert!(!same(&context, &plain, "SELECT k, avg(d) FROM w GROUP BY k").await);
+    }
+}
+
+#[tokio::test]
+async fn what_has_no_counterpart_stays() {
+    let context = on("cpu").await;
+    register(&[&context], "t", batches(3, true));
+    for sql in [
+        // The least float of a group depends on the order of NaNs in DataFusion.
+        "SELECT i8, min(f64) FROM t GROUP BY i8",
+        // Grouping sets, and states that are lists.
+        "SELECT i8, b, count(*) FROM t GROUP BY ROLLUP (i8, b)",
+        "SELECT i8, array_agg(i32) FROM t GROUP BY i8",
+        "SELECT f64 / 0.0 AS x, count(*) FROM t GROUP BY 1",
+    ] {
+        assert!(!ours_groups(&plan(&context, sql).await), "{sql}");
+    }
+}
+
+#[tokio::test]
+async fn no_rows_have_no_groups() {
+    for device in DEVICES {
+        let context = on(device).await;
+        register(&[&context], "t", batches(3, true));
+        for sql in [
+            "SELECT i8, count(*) FROM t WHERE i32 > 1000 GROUP BY i8",
+            "SELECT s, sum(d15) FROM t WHERE i32 > 1000 AND v LIKE 'q%' GROUP BY s",
+        ] {
+            assert_eq!(rows(&context, sql).await, Ok(vec![]), "{device}: {sql}");
+        }
+    }
+}
+
+/// Rows that come sorted by a key leave sorted, so these aggregates stay DataFusion's.
+#[tokio::test]
+async fn sorted_groups_stay_sorted() {
+    let (context, plain) = (on("cpu").await, on("off").await);
+    register(&[&context, &plain], "t", batches(6, true));
+    let sql = "SELECT i32, count(*) FROM (SELECT * FROM t ORDER BY i32 LIMIT 500) GROUP BY i32 ORDER BY i32";
+    assert_eq!(rows(&context, sql).await, rows(&plain, sql).await);
+}
