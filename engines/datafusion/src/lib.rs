@@ -38,6 +38,7 @@ mod metrics;
 mod program;
 mod rule;
 mod scan;
+mod steps;
 mod streams;
 mod table;
 mod types;

@@ -14,8 +14,9 @@ use crate::config::DeviceOptions;
 use crate::cost::pays;
 use crate::device::open;
 use crate::exec::DeviceExec;
+use crate::steps::in_two_steps;
 
-/// Replaces chains of filters, projections and ungrouped aggregates by our operators, if a chain can be
+/// Replaces chains of filters, projections and aggregates by our operators, if a chain can be
 /// translated whole and it pays.
 ///
 /// It runs after DataFusion's own rules: whatever they have pushed into scans stays there, and no rule moves
@@ -61,16 +62,35 @@ fn below(
     if plan.is::<DeviceExec>() {
         return Ok(plan);
     }
-    let found = nodes(&plan);
-    for length in (1..=found.len()).rev() {
-        let Some(ours) = DeviceExec::of(&found[..length], device, options)? else { continue };
-        if pays(&ours.program().shape, ours.input(), device, options) {
-            let input = ours.input().clone();
-            return with_children(Arc::new(ours), vec![input], device, options);
-        }
+    if let Some(ours) = longest(&plan, device, options)? {
+        let input = ours.input().clone();
+        return with_children(Arc::new(ours), vec![input], device, options);
+    }
+    if let Some(merged) = in_two_steps(&plan)?
+        && let [partial] = merged.children()[..]
+        && longest(partial, device, options)?.is_some_and(|ours| ours.program().shape.groups)
+    {
+        let partial = partial.clone();
+        return with_children(merged, vec![partial], device, options);
     }
     let children = plan.children().into_iter().cloned().collect();
     with_children(plan, children, device, options)
+}
+
+/// The longest chain from this node downwards that can be translated and pays.
+fn longest(
+    plan: &Arc<dyn ExecutionPlan>,
+    device: &Device,
+    options: &DeviceOptions,
+) -> Result<Option<DeviceExec>> {
+    let found = nodes(plan);
+    for length in (1..=found.len()).rev() {
+        let Some(ours) = DeviceExec::of(&found[..length], device, options)? else { continue };
+        if pays(&ours.program().shape, ours.input(), device, options) {
+            return Ok(Some(ours));
+        }
+    }
+    Ok(None)
 }
 
 fn with_children(

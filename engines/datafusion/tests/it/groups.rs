@@ -110,6 +110,26 @@ async fn what_has_no_counterpart_stays() {
     }
 }
 
+/// With one partition, DataFusion groups in one step, of which ours is the first half.
+#[tokio::test]
+async fn one_partition_is_grouped_in_two_steps() {
+    for device in DEVICES {
+        let (context, plain) = (on(device).await, on("off").await);
+        register(&[&context, &plain], "t", batches(4, true));
+        for context in [&context, &plain] {
+            answer(context, "SET datafusion.execution.target_partitions = 1").await.unwrap();
+        }
+        for sql in [
+            "SELECT i8, count(*), avg(d15), sum(i32) FILTER (WHERE b) AS f FROM t GROUP BY i8",
+            "SELECT v, s, max(w) FROM t WHERE i32 < 50 GROUP BY v, s",
+            "SELECT DISTINCT day, c FROM t",
+        ] {
+            same(&context, &plain, sql).await;
+            assert!(ours_groups(&plan(&context, sql).await), "{device}: {sql}");
+        }
+    }
+}
+
 #[tokio::test]
 async fn no_rows_have_no_groups() {
     for device in DEVICES {
