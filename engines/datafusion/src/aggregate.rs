@@ -1,7 +1,7 @@
 //! Translates DataFusion's aggregates. Our aggregate reduces many rows to one row of DataFusion's own
-//! intermediate state, or to one for each group; DataFusion's accumulators merge and finish those states. Sums
-//! over runs of rows therefore wrap, and averages round, as DataFusion's do. If a run's sum overflows our
-//! type, each of its rows becomes a state of its own ([`crate::arguments`]).
+//! intermediate state, or to one for each group; DataFusion's accumulators merge and finish those states.
+//! Sums over runs of rows therefore wrap, and averages round, as DataFusion's do. If a run's sum overflows
+//! our type, each of its rows becomes a state of its own ([`crate::arguments`]).
 
 use std::any::Any;
 use std::sync::Arc;

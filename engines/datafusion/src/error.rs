@@ -1,6 +1,6 @@
 //! Converts bowstring's errors to DataFusion's.
 
-use bowstring::Error;
+use bowstring::{Error, Failure};
 use datafusion::arrow::error::ArrowError;
 use datafusion::error::DataFusionError;
 
@@ -9,6 +9,11 @@ use datafusion::error::DataFusionError;
 /// found by downcasting.
 pub(crate) fn external(error: Error) -> DataFusionError {
     match error {
+        Error::Evaluation { failure: Failure::DivisionByZero, .. } => refused(ArrowError::DivideByZero),
+        // On a device, the two can be told apart only if the divisor is a column or a literal.
+        Error::Evaluation { failure: Failure::Either, .. } => {
+            refused(ArrowError::ComputeError(error.to_string()))
+        }
         Error::Evaluation { .. } => refused(ArrowError::ArithmeticOverflow(error.to_string())),
         Error::Cast { .. } => refused(ArrowError::CastError(error.to_string())),
         Error::OutOfMemory { .. } => DataFusionError::ResourcesExhausted(error.to_string()),

@@ -110,17 +110,20 @@ struct Under {
 impl Under {
     /// Fills the device with as many pieces of work as allowed, then waits for the oldest; `None` at the end.
     async fn next(&mut self) -> Result<Option<Ended>> {
-        while self.under_way.len() < self.run.options.in_flight.max(1) {
-            let Some(taken) = self.uploads.gathered().await? else { break };
-            let bytes = taken.bytes();
-            if let Err(error) = self.reservation.try_grow(bytes) {
-                if self.under_way.is_empty() {
-                    return Err(error);
+        'begin: while self.under_way.len() < self.run.options.in_flight.max(1) {
+            let Some(mut taken) = self.uploads.gathered().await? else { break };
+            while let Err(error) = self.reservation.try_grow(taken.bytes()) {
+                if !self.under_way.is_empty() {
+                    // Memory becomes free again when the work in flight completes.
+                    self.uploads.put_back(taken);
+                    break 'begin;
                 }
-                // Memory becomes free again when the work in flight completes.
-                self.uploads.put_back(taken);
-                break;
+                taken = match self.uploads.halved(&taken)? {
+                    Some(half) => half,
+                    None => return Err(error),
+                };
             }
+            let bytes = taken.bytes();
             match self.begin(taken) {
                 Ok((made, of, from)) => self.under_way.push_back(Begun { made, of, from, bytes }),
                 Err(error) => {
@@ -294,14 +297,13 @@ impl BatchSource for Made {
 }
 
 impl Under {
-    /// Downloads a batch.
+    /// Downloads a batch, and returns when its copies have arrived.
     async fn downloaded(&mut self, made: &DeviceBatch) -> bowstring::Result<DeviceBatch> {
         let from = self.stream.mark()?;
         let pending = self.stream.download_later(made)?;
         self.busy.queued(from)?;
         let waited = self.run.counters.device_wait.timer();
         let there = pending.await?;
-        // The copies may not have arrived yet.
         there.columns().iter().try_for_each(bowstring::DeviceArray::wait)?;
         waited.done();
         Ok(there)

@@ -26,8 +26,8 @@ pub(crate) struct Uploads {
     upload_rows: usize,
     upload_bytes: usize,
     counters: Counters,
-    /// A batch for which no memory was available; it comes next.
-    put_back: Option<Taken>,
+    /// Batches for which no memory was available; the last comes next.
+    put_back: Vec<Taken>,
 }
 
 enum Source {
@@ -75,14 +75,14 @@ impl Uploads {
             upload_rows: options.upload_rows.max(1),
             upload_bytes: options.upload_bytes.max(1),
             counters: counters.clone(),
-            put_back: None,
+            put_back: vec![],
         })
     }
 
     /// Gathers the next upload; `None` at the end.
     pub async fn gathered(&mut self) -> Result<Option<Taken>> {
-        if self.put_back.is_some() {
-            return Ok(self.put_back.take());
+        if let Some(taken) = self.put_back.pop() {
+            return Ok(Some(taken));
         }
         let (mut batches, mut rows, mut bytes) = (vec![], 0, 0);
         let all: Vec<usize> = (0..self.columns.len()).collect();
@@ -123,7 +123,23 @@ impl Uploads {
 
     /// Keeps a batch for later, if memory is short.
     pub fn put_back(&mut self, taken: Taken) {
-        self.put_back = Some(taken);
+        self.put_back.push(taken);
+    }
+
+    /// Returns the first half of a batch for which there is no memory, and keeps the other half for later;
+    /// `None` if it cannot be divided.
+    pub fn halved(&mut self, taken: &Taken) -> Result<Option<Taken>> {
+        let Taken::Host { batch, .. } = taken else { return Ok(None) };
+        let (rows, first) = (batch.num_rows(), batch.num_rows() / 2);
+        if first == 0 {
+            return Ok(None);
+        }
+        let all: Vec<usize> = (0..batch.num_columns()).collect();
+        let part = |batch: RecordBatch| -> Result<Taken> {
+            Ok(Taken::Host { bytes: bytes_of(&batch, &all)?, batch })
+        };
+        self.put_back.push(part(batch.slice(first, rows - first))?);
+        part(batch.slice(0, first)).map(Some)
     }
 
     /// Moves a batch to the device, if it is not there yet.

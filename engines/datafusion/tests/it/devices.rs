@@ -133,11 +133,12 @@ async fn pooled(pool: Arc<dyn MemoryPool>, device: &str) -> SessionContext {
     context
 }
 
-/// Uploads take their memory from DataFusion's pool, and give it back.
+/// Uploads take their memory from DataFusion's pool, and give it back. They become smaller if there is little
+/// of it.
 #[tokio::test]
 async fn uploads_are_bounded_by_the_pool_of_the_session() {
     emulated("pooled");
-    for (bytes, fits) in [(1000, false), (10 << 20, true)] {
+    for (bytes, fits) in [(4, false), (1000, true), (10 << 20, true)] {
         let pool: Arc<dyn MemoryPool> = Arc::new(GreedyMemoryPool::new(bytes));
         let rows = rows(&pooled(pool.clone(), "pooled").await, QUERIES[0]).await;
         assert_eq!(rows.is_ok(), fits, "{rows:?}");

@@ -246,3 +246,16 @@ async fn sums_of_floats_are_near() {
         }
     }
 }
+
+/// A division by zero is DataFusion's error of that name, not an overflow.
+#[tokio::test]
+async fn divisions_by_zero_have_their_name() {
+    for device in ["cpu", "emulator"] {
+        let (ours, theirs) = tables(device, 3, true).await;
+        for sql in ["SELECT i64 / j64 FROM t WHERE i32 < 50", "SELECT sum(i64 % j64) FROM t"] {
+            assert!(same(&ours, &theirs, sql).await, "{device}: {sql}");
+            let error = answer(&ours, sql).await.unwrap_err();
+            assert!(error.to_string().contains("Divide by zero"), "{device}: {error}");
+        }
+    }
+}
