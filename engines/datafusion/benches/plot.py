@@ -6,7 +6,10 @@ import csv
 import statistics
 import sys
 
-import matplotlib
+try:
+    import matplotlib
+except ImportError:
+    sys.exit(f"{sys.argv[-1]} was not drawn: this Python has no matplotlib ({sys.executable})")
 
 matplotlib.use("svg")
 import matplotlib.pyplot as plt
