@@ -9,6 +9,7 @@ use datafusion::physical_plan::statistics::{StatisticsArgs, StatisticsContext};
 use crate::config::DeviceOptions;
 use crate::device::is_host;
 use crate::program::Shape;
+use crate::scan::DeviceScan;
 
 /// Whether a program is expected to be no slower than the chain that it replaces.
 ///
@@ -21,7 +22,8 @@ use crate::program::Shape;
 /// not text. A projection alone only saves the intermediate passes, so it must compute at least two columns.
 ///
 /// On a device all rows have to be uploaded. This pays for aggregates, which return one row or one for each
-/// group, and for filters, but not if the input is estimated to have fewer rows than `device_min_rows`.
+/// group, and for filters, but not if the input is estimated to have fewer rows than `device_min_rows`. The
+/// first rows of an order pay if a filter does, or if the rows are on the device already.
 pub(crate) fn pays(
     shape: &Shape,
     input: &Arc<dyn ExecutionPlan>,
@@ -29,13 +31,14 @@ pub(crate) fn pays(
     options: &DeviceOptions,
 ) -> bool {
     if options.always {
-        return shape.aggregates || shape.filters || shape.computed > 0;
+        return shape.aggregates || shape.filters || shape.computed > 0 || shape.top;
     }
     if is_host(device) {
         return on_the_host(shape);
     }
     let enough = rows(input).is_none_or(|rows| rows >= options.device_min_rows);
-    enough && (shape.aggregates || shape.filters)
+    let there = input.downcast_ref::<DeviceScan>().is_some_and(|scan| scan.is_on(device));
+    enough && (shape.aggregates || shape.filters || shape.top && there)
 }
 
 fn on_the_host(shape: &Shape) -> bool {

@@ -16,7 +16,8 @@ use datafusion::physical_plan::execution_plan::{CardinalityEffect, ReplaceChildr
 use datafusion::physical_plan::metrics::{ExecutionPlanMetricsSet, MetricsSet};
 use datafusion::physical_plan::statistics::{ChildStats, StatisticsArgs};
 use datafusion::physical_plan::{
-    DisplayAs, DisplayFormatType, ExecutionPlan, PhysicalExpr, PlanProperties, SendableRecordBatchStream,
+    DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties as _, PhysicalExpr, PlanProperties,
+    SendableRecordBatchStream,
 };
 
 use crate::chain::Chain;
@@ -24,6 +25,7 @@ use crate::config::DeviceOptions;
 use crate::device::is_host;
 use crate::metrics::Counters;
 use crate::program::Program;
+use crate::top::Top;
 use crate::{gpu, host};
 
 /// A chain of filters, projections and an aggregate over one input, run by bowstring on a device.
@@ -32,6 +34,8 @@ pub struct DeviceExec {
     chain: Vec<Arc<dyn ExecutionPlan>>,
     input: Arc<dyn ExecutionPlan>,
     program: Arc<Program>,
+    /// If only the first rows of an order are needed: of each upload, no others are returned.
+    top: Option<Top>,
     /// The chain's steps as text, for `EXPLAIN`.
     steps: String,
     device: Device,
@@ -44,19 +48,31 @@ impl DeviceExec {
     /// counterpart.
     pub(crate) fn of(
         nodes: &[&Arc<dyn ExecutionPlan>],
+        top: Option<&Top>,
         device: &Device,
         options: &DeviceOptions,
     ) -> Result<Option<DeviceExec>> {
         let Some(chain) = Chain::of(nodes)? else { return Ok(None) };
+        // The first rows of an order leave in that order, and not in the input's.
+        let ordered = nodes[0].output_ordering().is_some();
+        if top.is_some() && (chain.aggregate.is_some() || chain.fetch.is_some() || ordered) {
+            return Ok(None);
+        }
         let Some(input) = nodes.last().and_then(|last| last.children().first().copied()) else {
             return Ok(None);
         };
-        let Some(program) = Program::translate(&chain, input, is_host(device)) else { return Ok(None) };
+        let Some(mut program) = Program::translate(&chain, input, is_host(device)) else { return Ok(None) };
+        program.shape.top = top.is_some();
+        let mut steps = steps(&chain);
+        if let Some(top) = top {
+            steps = format!("{steps}, {}", top.text(&nodes[0].schema()));
+        }
         Ok(Some(DeviceExec {
             chain: nodes.iter().copied().cloned().collect(),
             input: input.clone(),
             program: Arc::new(program),
-            steps: steps(&chain),
+            top: top.cloned(),
+            steps,
             device: device.clone(),
             options: options.clone(),
             metrics: ExecutionPlanMetricsSet::new(),
@@ -102,7 +118,7 @@ impl DeviceExec {
     /// Translates the chain again; returns the chain itself if it can no longer be translated.
     fn translated_again(&self, chain: &[Arc<dyn ExecutionPlan>]) -> Result<Arc<dyn ExecutionPlan>> {
         let nodes: Vec<_> = chain.iter().collect();
-        Ok(match DeviceExec::of(&nodes, &self.device, &self.options)? {
+        Ok(match DeviceExec::of(&nodes, self.top.as_ref(), &self.device, &self.options)? {
             Some(ours) => Arc::new(ours),
             None => chain[0].clone(),
         })
@@ -179,7 +195,8 @@ impl ExecutionPlan for DeviceExec {
     }
 
     fn maintains_input_order(&self) -> Vec<bool> {
-        vec![self.chain.iter().all(|node| node.maintains_input_order().iter().all(|keeps| *keeps))]
+        let keeps = |node: &Arc<dyn ExecutionPlan>| node.maintains_input_order().iter().all(|keeps| *keeps);
+        vec![self.top.is_none() && self.chain.iter().all(keeps)]
     }
 
     fn input_distribution_requirements(&self) -> datafusion::physical_plan::InputDistributionRequirements {
@@ -218,6 +235,7 @@ impl ExecutionPlan for DeviceExec {
         if on_device {
             let run = gpu::Run {
                 program,
+                top: self.top.clone(),
                 schema,
                 batch_rows,
                 device: self.device.clone(),
@@ -251,13 +269,16 @@ impl ExecutionPlan for DeviceExec {
             statistics = vec![node.statistics_from_inputs(&statistics, args)?];
         }
         match statistics.pop() {
+            Some(statistics) if self.top.is_some() => {
+                Ok(Arc::new(Arc::unwrap_or_clone(statistics).to_inexact()))
+            }
             Some(statistics) => Ok(statistics),
             None => datafusion::common::internal_err!("DeviceExec has one child"),
         }
     }
 
     fn supports_limit_pushdown(&self) -> bool {
-        self.chain.iter().all(|node| node.supports_limit_pushdown())
+        self.top.is_none() && self.chain.iter().all(|node| node.supports_limit_pushdown())
     }
 
     fn fetch(&self) -> Option<usize> {
@@ -266,7 +287,7 @@ impl ExecutionPlan for DeviceExec {
 
     fn with_fetch(&self, fetch: Option<usize>) -> Option<Arc<dyn ExecutionPlan>> {
         // The limit goes to a filter, since the nodes above it keep all rows. One row needs no limit.
-        if matches!(self.program.work, crate::program::Work::Aggregate(_)) {
+        if matches!(self.program.work, crate::program::Work::Aggregate(_)) || self.top.is_some() {
             return None;
         }
         let at = self.chain.iter().position(|node| node.with_fetch(fetch).is_some())?;
@@ -283,7 +304,7 @@ impl ExecutionPlan for DeviceExec {
     }
 
     fn cardinality_effect(&self) -> CardinalityEffect {
-        match (self.program.condition.is_some(), &self.program.work) {
+        match (self.program.condition.is_some() || self.top.is_some(), &self.program.work) {
             (_, crate::program::Work::Aggregate(_)) => CardinalityEffect::LowerEqual,
             (true, _) => CardinalityEffect::LowerEqual,
             (false, _) => CardinalityEffect::Equal,

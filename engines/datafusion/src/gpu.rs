@@ -25,11 +25,14 @@ use crate::error::{external, refused};
 use crate::metrics::{Busy, Counters};
 use crate::program::{Aggregated, Output, Program, Work};
 use crate::streams::{BatchSource, parts, row, stream_of_batches};
+use crate::top::Top;
 use crate::uploads::{Taken, Uploads};
 
 /// The program and settings of one partition.
 pub(crate) struct Run {
     pub program: Arc<Program>,
+    /// The order of which only the first rows are returned.
+    pub top: Option<Top>,
     /// The schema of the output.
     pub schema: SchemaRef,
     /// The number of rows in each output batch.
@@ -282,8 +285,12 @@ impl BatchSource for Made {
             let program = self.work.run.program.clone();
             let batch = match &program.work {
                 Work::Rows(_) => {
+                    let mut made = ended.made;
+                    if let (Ok(all), Some(top)) = (&made, &self.work.run.top) {
+                        made = top.first(all.clone(), &self.work.stream).await;
+                    }
                     self.work.busy.queued(ended.from).map_err(external)?;
-                    let made = ended.made.map_err(external)?;
+                    let made = made.map_err(external)?;
                     let there = self.work.downloaded(&made).await.map_err(external)?;
                     self.work.converted(&there, batch_out)?
                 }

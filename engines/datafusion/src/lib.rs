@@ -41,6 +41,7 @@ mod scan;
 mod steps;
 mod streams;
 mod table;
+mod top;
 mod types;
 mod uploads;
 

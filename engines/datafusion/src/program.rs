@@ -94,6 +94,8 @@ pub(crate) struct Shape {
     pub aggregates: bool,
     /// Whether the aggregates have keys.
     pub groups: bool,
+    /// Whether only the first rows of an order are returned.
+    pub top: bool,
     /// The number of computed columns.
     pub computed: usize,
     /// Whether a computed value contains a cast or a text test.

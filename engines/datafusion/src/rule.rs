@@ -8,13 +8,15 @@ use datafusion::error::Result;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
+use datafusion::physical_plan::sorts::sort::SortExec;
 
 use crate::chain::nodes;
 use crate::config::DeviceOptions;
 use crate::cost::pays;
-use crate::device::open;
+use crate::device::{is_host, open};
 use crate::exec::DeviceExec;
 use crate::steps::in_two_steps;
+use crate::top::{Top, all_columns};
 
 /// Replaces chains of filters, projections and aggregates by our operators, if a chain can be
 /// translated whole and it pays.
@@ -62,16 +64,25 @@ fn below(
     if plan.is::<DeviceExec>() {
         return Ok(plan);
     }
-    if let Some(ours) = longest(&plan, device, options)? {
+    if let Some(ours) = longest(&plan, None, device, options)? {
         let input = ours.input().clone();
         return with_children(Arc::new(ours), vec![input], device, options);
     }
     if let Some(merged) = in_two_steps(&plan)?
         && let [partial] = merged.children()[..]
-        && longest(partial, device, options)?.is_some_and(|ours| ours.program().shape.groups)
+        && longest(partial, None, device, options)?.is_some_and(|ours| ours.program().shape.groups)
     {
         let partial = partial.clone();
         return with_children(merged, vec![partial], device, options);
+    }
+    if let Some(sort) = plan.downcast_ref::<SortExec>()
+        && !is_host(device)
+        && let Some(top) = Top::of(sort)
+        && let Some(ours) = first_rows(sort.input(), &top, device, options)?
+    {
+        let input = ours.input().clone();
+        let first = with_children(Arc::new(ours), vec![input], device, options)?;
+        return plan.replace_children(vec![first], ReplaceChildrenOptions::new(ChildrenPropertiesMode::Keep));
     }
     let children = plan.children().into_iter().cloned().collect();
     with_children(plan, children, device, options)
@@ -80,17 +91,31 @@ fn below(
 /// The longest chain from this node downwards that can be translated and pays.
 fn longest(
     plan: &Arc<dyn ExecutionPlan>,
+    top: Option<&Top>,
     device: &Device,
     options: &DeviceOptions,
 ) -> Result<Option<DeviceExec>> {
     let found = nodes(plan);
     for length in (1..=found.len()).rev() {
-        let Some(ours) = DeviceExec::of(&found[..length], device, options)? else { continue };
+        let Some(ours) = DeviceExec::of(&found[..length], top, device, options)? else { continue };
         if pays(&ours.program().shape, ours.input(), device, options) {
             return Ok(Some(ours));
         }
     }
     Ok(None)
+}
+
+/// The operator below a sort that keeps only the first rows.
+fn first_rows(
+    input: &Arc<dyn ExecutionPlan>,
+    top: &Top,
+    device: &Device,
+    options: &DeviceOptions,
+) -> Result<Option<DeviceExec>> {
+    match longest(input, Some(top), device, options)? {
+        Some(ours) => Ok(Some(ours)),
+        None => longest(&all_columns(input)?, Some(top), device, options),
+    }
 }
 
 fn with_children(

@@ -1,5 +1,5 @@
-//! Divides aggregates that group rows in one step into two: DataFusion plans one step where the rows are in one
-//! partition already, or are partitioned by the keys.
+//! Divides aggregates that group rows in one step into two: DataFusion plans one step where the rows are in
+//! one partition already, or are partitioned by the keys.
 
 use std::sync::Arc;
 

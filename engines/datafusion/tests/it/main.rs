@@ -8,3 +8,4 @@ mod plans;
 mod slt;
 mod support;
 mod tables;
+mod tops;

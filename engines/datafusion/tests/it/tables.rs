@@ -6,7 +6,8 @@ use bowstring::array::Batches;
 use bowstring::device::testing::{EmulatedDevice, EmulatorOptions};
 use bowstring::exchange::{batch_from_arrow, export_batches};
 use bowstring::{Device, DeviceBatch};
-use bowstring_datafusion::{DeviceTable, batches_at, name_device};
+use bowstring_datafusion::{DeviceTable, batches_at, name_device, session};
+use datafusion::prelude::SessionConfig;
 
 use crate::support::*;
 
@@ -36,6 +37,11 @@ const QUERIES: &[(&str, &[&str])] = &[
     ("SELECT s FROM g WHERE n = 250 OR n = 4", &["row 250", "row 4"]),
     ("SELECT n + 1 FROM g WHERE d < 0.20", &["1", "2", "3"]),
     ("SELECT count(*) FROM g", &["500"]),
+    (
+        "SELECT n % 7 AS k, count(*) FROM g WHERE n < 14 GROUP BY k",
+        &["0|2", "1|2", "2|2", "3|1", "4|2", "5|2", "6|1"],
+    ),
+    ("SELECT s, n FROM g ORDER BY n DESC NULLS LAST LIMIT 2", &["row 498|498", "row 499|499"]),
 ];
 
 async fn check(name: &str, table: DeviceTable) {
@@ -91,4 +97,21 @@ async fn device_batches_are_not_copied() {
     let metrics = rows(&context, &format!("EXPLAIN ANALYZE {}", QUERIES[0].0)).await.unwrap().join("\n");
     assert!(metrics.contains("rows_up=0") && metrics.contains("rows_down=0"), "{metrics}");
     assert!(before.is_some(), "{:?}", device.calls());
+}
+
+/// The first rows of an order are found where the rows are. Rows on the host are not uploaded for that.
+#[tokio::test]
+async fn orders_are_found_where_the_rows_are() {
+    let device = EmulatedDevice::new(EmulatorOptions::default()).unwrap();
+    name_device("ordered", device.device());
+    let context = session(SessionConfig::new().with_target_partitions(2));
+    for setting in ["device = 'ordered'", "device_min_rows = 1"] {
+        context.sql(&format!("SET bowstring.{setting}")).await.unwrap();
+    }
+    let table = DeviceTable::try_new(device.device(), on_device(device.device(), 5)).unwrap();
+    context.register_table("g", Arc::new(table)).unwrap();
+    register(&[&context], "t", batches(2, true));
+    assert_eq!(ours(&plan(&context, "SELECT * FROM g ORDER BY n LIMIT 5").await), 1);
+    assert_eq!(ours(&plan(&context, "SELECT * FROM t ORDER BY i32 LIMIT 5").await), 0);
+    assert_eq!(ours(&plan(&context, "SELECT * FROM t WHERE b ORDER BY i32 LIMIT 5").await), 1);
 }

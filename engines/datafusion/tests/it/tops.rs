@@ -1,0 +1,83 @@
+//! Sorts with a limit: a device returns only the first rows of each upload, and DataFusion's sort keeps the
+//! first of these.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use bowstring_datafusion::DeviceExec;
+use datafusion::physical_plan::ExecutionPlan;
+
+use crate::support::*;
+
+/// Whether one of our operators returns the first rows of an order.
+fn ours_tops(plan: &Arc<dyn ExecutionPlan>) -> bool {
+    let tops = plan.downcast_ref::<DeviceExec>().is_some_and(|ours| format!("{ours:?}").contains("top="));
+    tops || plan.children().into_iter().any(ours_tops)
+}
+
+/// The first `keys` columns of rows, which the query sorts by.
+fn keys(rows: &[String], keys: usize) -> Vec<Vec<String>> {
+    rows.iter().map(|row| row.split('|').take(keys).map(str::to_owned).collect()).collect()
+}
+
+/// Queries, without their limit, and the number of their keys, which come first.
+const QUERIES: &[(&str, usize)] = &[
+    ("SELECT i32, d15, v FROM t WHERE i64 < 50 ORDER BY i32", 1),
+    ("SELECT f64, i32, s FROM t WHERE b OR c ORDER BY f64 DESC", 1),
+    ("SELECT v, d38, day FROM t WHERE i32 < 50 ORDER BY v NULLS FIRST, d38 DESC NULLS LAST", 2),
+    ("SELECT b, at, f32, w FROM t ORDER BY b DESC, at, f32 NULLS FIRST", 3),
+    ("SELECT i64 + 1 AS x, j64 * 2 AS y FROM t ORDER BY x DESC, y", 2),
+    ("SELECT s, d9 FROM (SELECT * FROM t WHERE i8 > 3) WHERE i32 > 5 ORDER BY s DESC", 1),
+];
+
+#[tokio::test]
+async fn the_first_rows_are_datafusions() {
+    let (context, plain) = (on("emulator").await, on("off").await);
+    for seed in 0..4 {
+        register(&[&context, &plain], "t", batches(seed, seed % 2 == 0));
+        for (sql, count) in QUERIES {
+            let all: HashSet<String> = rows(&plain, sql).await.unwrap().into_iter().collect();
+            for limit in [1, 7, 100, 100_000] {
+                let sql = format!("{sql} LIMIT {limit}");
+                let (ours, theirs) = (rows(&context, &sql).await.unwrap(), rows(&plain, &sql).await.unwrap());
+                assert_eq!(keys(&ours, *count), keys(&theirs, *count), "{seed}: {sql}");
+                assert!(ours.iter().all(|row| all.contains(row)), "{seed}: {sql}");
+                assert!(ours_tops(&plan(&context, &sql).await), "{sql}");
+            }
+        }
+    }
+}
+
+/// Only the first rows of each upload come down.
+#[tokio::test]
+async fn other_rows_stay_on_the_device() {
+    let context = on("emulator").await;
+    register(&[&context], "t", batches(4, true));
+    let sql = "EXPLAIN ANALYZE SELECT i32, v FROM t WHERE i64 < 90 ORDER BY i32 LIMIT 5";
+    let text = rows(&context, sql).await.unwrap().join("\n");
+    let count = |name: &str| -> u64 {
+        let values = text.split(name).skip(1).map(|rest| rest.split([',', ']']).next().unwrap_or_default());
+        values.map(|value| value.trim().parse::<u64>().unwrap_or(0)).sum()
+    };
+    let uploads = 6;
+    assert!(count("rows_down=") > 0 && count("rows_down=") <= 5 * uploads, "{text}");
+    assert!(count("rows_up=") > 10 * count("rows_down="), "{text}");
+}
+
+/// Sorts without a limit, on the CPU, by computed keys or of rows in an order are DataFusion's alone.
+#[tokio::test]
+async fn other_sorts_stay() {
+    let context = on("emulator").await;
+    register(&[&context], "t", batches(4, true));
+    for sql in [
+        "SELECT i32, v FROM t WHERE i64 < 90 ORDER BY i32",
+        "SELECT i32, count(*) AS n FROM t GROUP BY i32 ORDER BY n LIMIT 0",
+        "SELECT k, i32 FROM t WHERE i64 < 90 ORDER BY k LIMIT 3",
+    ] {
+        assert!(!ours_tops(&plan(&context, sql).await), "{sql}");
+    }
+    let context = on("cpu").await;
+    register(&[&context], "t", batches(4, true));
+    let sql = "SELECT i32, v FROM t WHERE i64 < 90 ORDER BY i32 LIMIT 3";
+    assert!(!ours_tops(&plan(&context, sql).await));
+}
