@@ -8,12 +8,13 @@ use std::sync::Arc;
 
 use arrow_schema::DataType as OurType;
 use bowstring::DeviceBatch;
-use bowstring::expr::{Aggregation, Expr, Literal, count, if_else, lit, max, min, sum};
+use bowstring::expr::{Aggregation, Expr, Literal, bool_and, bool_or, count, if_else, lit, max, min, sum};
 use datafusion::arrow::array::{ArrayRef, AsArray, RecordBatch};
 use datafusion::arrow::compute::{cast, is_null, nullif};
 use datafusion::arrow::datatypes::{DataType, Decimal128Type, SchemaRef};
 use datafusion::error::Result;
 use datafusion::functions_aggregate::average::Avg;
+use datafusion::functions_aggregate::bool_and_or::{BoolAnd, BoolOr};
 use datafusion::functions_aggregate::count::Count;
 use datafusion::functions_aggregate::min_max::{Max, Min};
 use datafusion::functions_aggregate::sum::Sum;
@@ -189,6 +190,8 @@ fn of(
         [DataType::UInt64, to] if inner.is::<Avg>() && summed(to) => {
             Some(vec![count(expr.clone()), sum(expr)])
         }
+        [DataType::Boolean] if inner.is::<BoolAnd>() => Some(vec![bool_and(expr)]),
+        [DataType::Boolean] if inner.is::<BoolOr>() => Some(vec![bool_or(expr)]),
         // Bits alone order NaNs, and the bits of a computed NaN differ from DataFusion's.
         [to] if to == of && !made.makes_nan && inner.is::<Min>() => Some(vec![min(expr)]),
         [to] if to == of && !made.makes_nan && inner.is::<Max>() => Some(vec![max(expr)]),

@@ -137,6 +137,8 @@ const VALUES: &[&str] = &[
 
 /// Aggregates that the tests compute.
 const AGGREGATES: &[&str] = &[
+    "bool_and(b)",
+    "bool_or(i32 > 90) FILTER (WHERE c)",
     "count(*)",
     "count(i32)",
     "count(s)",

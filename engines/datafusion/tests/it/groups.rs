@@ -51,6 +51,7 @@ async fn groups_have_datafusions_states() {
         "SELECT i8 + 1 AS x, sum(i32 * 2) FILTER (WHERE b), avg(i8) FROM t GROUP BY i8 + 1",
         "SELECT extract(year FROM day) AS y, count(*) FROM t WHERE v LIKE 'a%' GROUP BY 1",
         "SELECT b, count(DISTINCT i32) FROM t GROUP BY b",
+        "SELECT i8, bool_and(b), bool_or(c) FILTER (WHERE i32 > 3) AS o FROM t GROUP BY i8",
     ];
     check(&sql, true).await;
 }
