@@ -254,8 +254,8 @@ impl Runs {
 }
 
 /// The states of a run of batches: one row, or one for each group.
-fn reduced(aggregated: &Aggregated, batches: &[DeviceBatch]) -> Result<bowstring::Result<DeviceBatch>> {
-    let all = batches.to_vec().into_iter().map(Ok);
+fn reduced(aggregated: &Aggregated, batches: Vec<DeviceBatch>) -> Result<bowstring::Result<DeviceBatch>> {
+    let all = batches.into_iter().map(Ok);
     let run = Batches::new(aggregated.schema.clone(), Place::CPU, all);
     match aggregated.aggregates.run_batches(run, &Stream::cpu()).next() {
         Some(row) => Ok(row),
@@ -277,7 +277,7 @@ async fn aggregated(run: Run) -> Result<RecordBatch> {
             break;
         }
         let _timer = counters.baseline.elapsed_compute().timer();
-        match reduced(aggregated, &batches)? {
+        match reduced(aggregated, batches.clone())? {
             Ok(row) => aggregated.states.merge(&row, &mut accumulators)?,
             Err(error) if Arguments::help_with(&error) => {
                 for batch in &batches {
@@ -326,7 +326,7 @@ impl BatchSource for Groups {
                 self.ready.extend(parts(&states, self.batch_rows));
                 Ok(())
             };
-            match reduced(aggregated, &batches)? {
+            match reduced(aggregated, batches.clone())? {
                 Ok(groups) => emit(&groups)?,
                 Err(error) if Arguments::help_with(&error) => {
                     for batch in &batches {

@@ -51,7 +51,7 @@ pub(crate) struct Tested {
 /// The work on the rows that pass.
 #[derive(Debug)]
 pub(crate) enum Work {
-    Rows(Rows),
+    Rows(Box<Rows>),
     Aggregate(Box<Aggregated>),
 }
 
@@ -143,7 +143,7 @@ impl Program {
                 let (columns, mode) = (inputs.used().to_vec(), aggregate.mode);
                 Work::Aggregate(Box::new(Aggregated { columns, schema, aggregates, arguments, states, mode }))
             }
-            None => Work::Rows(rows(chain, &mut inputs, &mut shape)?),
+            None => Work::Rows(Box::new(rows(chain, &mut inputs, &mut shape)?)),
         };
         let mut tested = |mut inputs: Inputs| {
             let made = condition(chain, &mut inputs)??;
