@@ -28,7 +28,7 @@ use crate::comparison::{one_zero, zeros};
 use crate::error::refused;
 use crate::expression::{Made, has_type, translate};
 use crate::inputs::Inputs;
-use crate::types::our_type;
+use crate::types::{is_flat, our_type};
 
 /// Our aggregates, which produce the intermediate states of DataFusion's functions.
 #[derive(Clone, Debug)]
@@ -83,18 +83,10 @@ impl States {
             states.can_fail |= made.can_fail;
             let fields = function.state_fields().ok()?;
             let types: Vec<DataType> = fields.iter().map(|field| field.data_type().clone()).collect();
-            let grouped_floats = !states.keys.is_empty() && data_type.is_floating();
-            let made_of = of(function, &made, &data_type, &types)?;
-            let inner: &dyn Any = function.fun().inner().as_ref();
-            // Among groups, DataFusion's least and greatest float depend on the order of NaNs and infinities.
-            if grouped_floats && (inner.is::<Min>() || inner.is::<Max>()) {
-                return None;
+            for (aggregation, of_one_row) in of(function, &made, &data_type, &types, &states.keys)? {
+                states.aggregations.push(aggregation);
+                states.of_one_row.push(of_one_row);
             }
-            let one = if_else(made.expr.clone().is_null(), lit(0i64), lit(1i64));
-            let counts = inner.is::<Count>() || inner.is::<Avg>();
-            states.of_one_row.extend(counts.then_some(one));
-            states.of_one_row.extend((!inner.is::<Count>()).then(|| made.expr.clone()));
-            states.aggregations.extend(made_of);
             states.types.push(types);
             states.arguments.push(made.expr);
         }
@@ -135,10 +127,7 @@ impl States {
 fn as_key(key: &Arc<dyn PhysicalExpr>, inputs: &mut Inputs) -> Option<(Expr, bool)> {
     let data_type = key.data_type(inputs.theirs()).ok()?;
     let made = translate(key, inputs)?;
-    let plain = data_type.is_primitive()
-        || matches!(data_type, DataType::Boolean | DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View)
-        || matches!(data_type, DataType::Binary | DataType::LargeBinary | DataType::BinaryView);
-    if !plain || made.makes_nan || !has_type(&made.expr, &data_type, inputs) {
+    if !is_flat(&data_type) || made.makes_nan || !has_type(&made.expr, &data_type, inputs) {
         return None;
     }
     let expr = match zeros(&data_type) {
@@ -164,17 +153,20 @@ fn only_where(condition: Made, made: Made, data_type: &DataType) -> Option<Made>
     })
 }
 
-/// The aggregates that produce one function's state.
+/// The aggregates that produce one function's state, each beside the state of a single row.
 fn of(
     function: &AggregateFunctionExpr,
     made: &Made,
     of: &DataType,
     state: &[DataType],
-) -> Option<Vec<Aggregation>> {
+    keys: &[Expr],
+) -> Option<Vec<(Aggregation, Expr)>> {
     let inner: &dyn Any = function.fun().inner().as_ref();
     let expr: Expr = made.expr.clone();
+    let counted = || (count(expr.clone()), if_else(expr.clone().is_null(), lit(0i64), lit(1i64)));
+    let value = |aggregation: Aggregation| (aggregation, expr.clone());
     if inner.is::<Count>() {
-        return (state == [DataType::Int64]).then(|| vec![count(expr)]);
+        return (state == [DataType::Int64]).then(|| vec![counted()]);
     }
     let sums_to = match of {
         DataType::Decimal128(_, scale) => OurType::Decimal128(38, *scale),
@@ -185,16 +177,18 @@ fn of(
         (OurType::Decimal128(_, a), OurType::Decimal128(_, b)) => a == *b,
         (a, b) => a == *b,
     };
+    // Bits alone order NaNs, and the bits of a computed NaN differ from DataFusion's. Among groups,
+    // DataFusion's least and greatest float depend on the order of NaNs and infinities.
+    let ordered = !made.makes_nan && (keys.is_empty() || !of.is_floating());
     match state {
-        [to] if inner.is::<Sum>() && summed(to) => Some(vec![sum(expr)]),
+        [to] if inner.is::<Sum>() && summed(to) => Some(vec![value(sum(expr.clone()))]),
         [DataType::UInt64, to] if inner.is::<Avg>() && summed(to) => {
-            Some(vec![count(expr.clone()), sum(expr)])
+            Some(vec![counted(), value(sum(expr.clone()))])
         }
-        [DataType::Boolean] if inner.is::<BoolAnd>() => Some(vec![bool_and(expr)]),
-        [DataType::Boolean] if inner.is::<BoolOr>() => Some(vec![bool_or(expr)]),
-        // Bits alone order NaNs, and the bits of a computed NaN differ from DataFusion's.
-        [to] if to == of && !made.makes_nan && inner.is::<Min>() => Some(vec![min(expr)]),
-        [to] if to == of && !made.makes_nan && inner.is::<Max>() => Some(vec![max(expr)]),
+        [DataType::Boolean] if inner.is::<BoolAnd>() => Some(vec![value(bool_and(expr.clone()))]),
+        [DataType::Boolean] if inner.is::<BoolOr>() => Some(vec![value(bool_or(expr.clone()))]),
+        [to] if to == of && ordered && inner.is::<Min>() => Some(vec![value(min(expr.clone()))]),
+        [to] if to == of && ordered && inner.is::<Max>() => Some(vec![value(max(expr.clone()))]),
         _ => None,
     }
 }

@@ -9,6 +9,7 @@ use datafusion::physical_plan::aggregates::AccumulatorItem;
 
 use crate::bridge::array_out;
 use crate::error::external;
+use crate::streams::arrived;
 
 /// Values of the rows for which a condition is true: the arguments of aggregates, one column each, or, if the
 /// aggregates have keys, the keys and then the states of each single row.
@@ -42,9 +43,8 @@ impl Arguments {
         stream: &Stream,
     ) -> Result<()> {
         let values = self.values(batch, stream).await?;
-        let values = stream.download_later(&values).map_err(external)?.await.map_err(external)?;
+        let values = arrived(stream.download_later(&values).map_err(external)?).await.map_err(external)?;
         for (accumulator, column) in accumulators.iter_mut().zip(values.columns()) {
-            column.wait().map_err(external)?;
             accumulator.update_batch(&[array_out(column)?])?;
         }
         Ok(())

@@ -24,7 +24,7 @@ use crate::device::stream_of;
 use crate::error::{external, refused};
 use crate::metrics::{Busy, Counters};
 use crate::program::{Aggregated, Output, Program, Work};
-use crate::streams::{BatchSource, parts, row, stream_of_batches};
+use crate::streams::{BatchSource, arrived, parts, row, stream_of_batches};
 use crate::top::Top;
 use crate::uploads::{Taken, Uploads};
 
@@ -310,10 +310,9 @@ impl Under {
         let pending = self.stream.download_later(made)?;
         self.busy.queued(from)?;
         let waited = self.run.counters.device_wait.timer();
-        let there = pending.await?;
-        there.columns().iter().try_for_each(bowstring::DeviceArray::wait)?;
+        let there = arrived(pending).await;
         waited.done();
-        Ok(there)
+        there
     }
 
     /// Converts a downloaded batch.

@@ -27,6 +27,7 @@ use crate::bridge::batch_out;
 use crate::device::stream_of;
 use crate::error::external;
 use crate::metrics::Counters;
+use crate::streams::{arrived, parts};
 
 /// The batches of one partition, on their device.
 pub(crate) type DeviceBatches = Box<dyn Iterator<Item = bowstring::Result<DeviceBatch>> + Send>;
@@ -172,7 +173,7 @@ impl ExecutionPlan for DeviceScan {
     fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
         let (stream, schema) = (stream_of(&self.device)?, self.schema());
         let counters = Counters::new(&self.metrics, partition, true);
-        let (each, to) = (context.session_config().batch_size().max(1), schema.clone());
+        let (each, to) = (context.session_config().batch_size(), schema.clone());
         let batches = self.execute_device(partition)?;
         let downloaded = futures::stream::unfold(Some(batches), move |batches| {
             let (stream, to, counters) = (stream.clone(), to.clone(), counters.clone());
@@ -181,8 +182,7 @@ impl ExecutionPlan for DeviceScan {
                 let next = batches.next()?;
                 let down = async {
                     let pending = stream.download_later(&next.map_err(external)?).map_err(external)?;
-                    let there = pending.await.map_err(external)?;
-                    there.columns().iter().try_for_each(bowstring::DeviceArray::wait).map_err(external)?;
+                    let there = arrived(pending).await.map_err(external)?;
                     counters.rows_down.add(there.len());
                     counters.baseline.record_output(there.len());
                     batch_out(&there, &to)
@@ -196,13 +196,7 @@ impl ExecutionPlan for DeviceScan {
         let sliced = futures::StreamExt::flat_map(downloaded, move |batch| {
             let parts: Vec<Result<RecordBatch>> = match batch {
                 Err(error) => vec![Err(error)],
-                Ok(batch) => {
-                    let rows = batch.num_rows();
-                    (0..rows)
-                        .step_by(each)
-                        .map(|first| Ok(batch.slice(first, each.min(rows - first))))
-                        .collect()
-                }
+                Ok(batch) => parts(&batch, each).map(Ok).collect(),
             };
             futures::stream::iter(parts)
         });

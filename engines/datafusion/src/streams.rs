@@ -2,6 +2,7 @@
 
 use std::future::Future;
 
+use bowstring::{DeviceArray, DeviceBatch, Pending};
 use datafusion::arrow::array::{Array, RecordBatch};
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::error::Result;
@@ -34,6 +35,13 @@ pub(crate) fn row(
     made: impl Future<Output = Result<RecordBatch>> + Send + 'static,
 ) -> SendableRecordBatchStream {
     Box::pin(RecordBatchStreamAdapter::new(schema, futures::stream::once(made)))
+}
+
+/// A downloaded batch, once its copies have arrived.
+pub(crate) async fn arrived(pending: Pending<DeviceBatch>) -> bowstring::Result<DeviceBatch> {
+    let there = pending.await?;
+    there.columns().iter().try_for_each(DeviceArray::wait)?;
+    Ok(there)
 }
 
 /// The rows of a batch in batches of at most `each` rows.

@@ -1,5 +1,5 @@
-//! The first rows of an order. DataFusion's sort with a limit keeps the first rows of all batches; below it, on
-//! a device, ours returns the first rows of each upload, so that only these come down.
+//! The first rows of an order. DataFusion's sort with a limit keeps the first rows of all batches; below it,
+//! on a device, ours returns the first rows of each upload, so that only these come down.
 
 use std::sync::Arc;
 
@@ -11,6 +11,8 @@ use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::projection::{ProjectionExec, ProjectionExpr};
 use datafusion::physical_plan::sorts::sort::SortExec;
+
+use crate::types::is_flat;
 
 /// An order by columns, and how many of its first rows are needed.
 #[derive(Clone, Debug)]
@@ -27,12 +29,14 @@ impl Top {
             let column = key.expr.downcast_ref::<Column>()?.index();
             let options =
                 SortOptions { descending: key.options.descending, nulls_first: key.options.nulls_first };
-            is_sorted_on_devices(&schema, column).then_some((column, options))
+            let data_type = schema.field(column).data_type();
+            let sorts = is_flat(data_type) && !matches!(data_type, DataType::Interval(_));
+            sorts.then_some((column, options))
         });
         Some(Top { by: by.collect::<Option<_>>()?, rows: sort.fetch()? })
     }
 
-    /// The first rows of a batch, those that are equal in their order.
+    /// The first rows of a batch. Rows with equal keys stay in their order.
     pub async fn first(&self, batch: DeviceBatch, stream: &Stream) -> bowstring::Result<DeviceBatch> {
         if batch.len() <= self.rows {
             return Ok(batch);
@@ -51,15 +55,6 @@ impl Top {
             format!("{}@{column} {direction} NULLS {nulls}", schema.field(*column).name())
         });
         format!("top={} by [{}]", self.rows, by.collect::<Vec<_>>().join(", "))
-    }
-}
-
-fn is_sorted_on_devices(schema: &Schema, column: usize) -> bool {
-    match schema.field(column).data_type() {
-        DataType::Interval(_) => false,
-        DataType::Boolean | DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => true,
-        DataType::Binary | DataType::LargeBinary | DataType::BinaryView => true,
-        other => other.is_primitive(),
     }
 }
 

@@ -90,6 +90,13 @@ macro_rules! crossing {
 crossing!("ours.", our_type, our_field, our_fields, HashMap::clone, theirs => ours);
 crossing!("DataFusion's.", their_type, their_field, their_fields, their_metadata, ours => theirs);
 
+/// Whether a type is a number, a date or a time, a boolean, text or bytes: neither nested nor encoded.
+pub(crate) fn is_flat(data_type: &theirs::DataType) -> bool {
+    use theirs::DataType::*;
+    let variable = matches!(data_type, Utf8 | LargeUtf8 | Utf8View | Binary | LargeBinary | BinaryView);
+    variable || data_type.is_primitive() || *data_type == Boolean
+}
+
 /// Converts a schema to DataFusion's version.
 pub(crate) fn their_schema(from: &ours::Schema) -> theirs::Schema {
     theirs::Schema::new_with_metadata(their_fields(from.fields()), their_metadata(from.metadata()))

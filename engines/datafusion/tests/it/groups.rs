@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use bowstring_datafusion::DeviceExec;
 use datafusion::arrow::array::*;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode};
@@ -21,9 +20,7 @@ fn theirs_groups(plan: &Arc<dyn ExecutionPlan>) -> bool {
 
 /// Whether one of our operators groups.
 fn ours_groups(plan: &Arc<dyn ExecutionPlan>) -> bool {
-    let groups =
-        plan.downcast_ref::<DeviceExec>().is_some_and(|ours| format!("{ours:?}").contains("group=["));
-    groups || plan.children().into_iter().any(ours_groups)
+    ours_has(plan, "group=[")
 }
 
 async fn check(sql: &[&str], tame: bool) {

@@ -64,6 +64,12 @@ pub fn ours(plan: &Arc<dyn ExecutionPlan>) -> usize {
     usize::from(plan.is::<DeviceExec>()) + plan.children().into_iter().map(ours).sum::<usize>()
 }
 
+/// Whether one of our operators in a plan has a step with this text.
+pub fn ours_has(plan: &Arc<dyn ExecutionPlan>, step: &str) -> bool {
+    let ours = plan.downcast_ref::<DeviceExec>().is_some_and(|ours| format!("{ours:?}").contains(step));
+    ours || plan.children().into_iter().any(|child| ours_has(child, step))
+}
+
 /// The class of an error's root cause.
 pub fn class(error: &DataFusionError) -> String {
     match error.find_root() {

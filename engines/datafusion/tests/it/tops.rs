@@ -4,15 +4,13 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use bowstring_datafusion::DeviceExec;
 use datafusion::physical_plan::ExecutionPlan;
 
 use crate::support::*;
 
 /// Whether one of our operators returns the first rows of an order.
 fn ours_tops(plan: &Arc<dyn ExecutionPlan>) -> bool {
-    let tops = plan.downcast_ref::<DeviceExec>().is_some_and(|ours| format!("{ours:?}").contains("top="));
-    tops || plan.children().into_iter().any(ours_tops)
+    ours_has(plan, "top=")
 }
 
 /// The first `keys` columns of rows, which the query sorts by.
