@@ -2,7 +2,7 @@
 
 use bowstring::Result;
 use bowstring::compute::{self, JoinKind, JoinOptions, SortColumn, SortOptions, Ties};
-use bowstring::expr::FloatOrder;
+use bowstring::expr::{FloatOrder, Options};
 
 use crate::array::BowstringArray;
 use crate::batch::BowstringBatch;
@@ -348,5 +348,6 @@ unsafe fn join_options(pointer: *const BowstringJoinOptions) -> Result<JoinOptio
     let filter = unsafe { said.filter.as_ref() }.map(|filter| filter.expr.clone());
     let (nulls_equal, null_aware) = (said.nulls_equal != 0, said.null_aware != 0);
     let floats = if said.floats_as_sql != 0 { FloatOrder::Sql } else { FloatOrder::Total };
-    Ok(JoinOptions { kind, nulls_equal, null_aware, filter, floats })
+    let evaluation = Options::new().floats(floats);
+    Ok(JoinOptions { kind, nulls_equal, null_aware, filter, evaluation })
 }

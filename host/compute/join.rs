@@ -1,63 +1,15 @@
-//! Joins: pairs of rows with equal keys, and the rows of one side that have such a partner, or none.
+//! Joins: pairs of rows with equal keys, and the rows of one side that have such a partner, or none. The left
+//! side is prepared once, for any number of right batches.
 
-use std::sync::Arc;
+use arrow_schema::SchemaRef;
 
-use arrow_schema::{DataType, Field, Schema};
-
-use super::arrays::{sql_key, sql_keys};
-use super::join_table::{JoinTable, Matches, Pairs, computed};
-use super::nullability::never_null;
-use super::{
-    OutOfBounds, Query, Selection, TakeOptions, concat, engine, evaluate, filter, is_not_null, is_null,
-    logical_null_count, nullable, reach_all, sort_to_indices, take,
-};
-use crate::exchange::from_arrow;
-use crate::expr::{Expr, FloatOrder, Options, nth};
+use super::arrays::{computed, empty, sql_key, sql_keys};
+use super::join_options::{JoinKind, JoinOptions};
+use super::join_sides::Sides;
+use super::join_table::{JoinTable, Matches};
+use super::{engine, is_not_null, logical_null_count, reach_all};
+use crate::expr::{FloatOrder, nth};
 use crate::{DeviceArray, DeviceBatch, Error, Pending, Result, Stream};
-
-/// The rows that a join returns. "Left" is the side whose rows are in the table.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum JoinKind {
-    /// The pairs of rows whose keys are equal.
-    #[default]
-    Inner,
-    /// The pairs, and the left rows without a partner.
-    Left,
-    /// The pairs, and the right rows without a partner.
-    Right,
-    /// The pairs, and the rows of both sides without a partner.
-    Full,
-    /// The left rows that have a partner.
-    LeftSemi,
-    /// The right rows that have a partner.
-    RightSemi,
-    /// The left rows that have none.
-    LeftAnti,
-    /// The right rows that have none.
-    RightAnti,
-    /// All left rows, and a column, `mark`, that tells whether they have a partner.
-    LeftMark,
-    /// All right rows, and a column, `mark`, that tells whether they have a partner.
-    RightMark,
-}
-
-/// The options of a [`join`].
-#[derive(Clone, Debug, Default)]
-pub struct JoinOptions {
-    /// The rows that are returned.
-    pub kind: JoinKind,
-    /// Whether a null key equals another one. By default, it equals nothing.
-    pub nulls_equal: bool,
-    /// Whether an anti join is SQL's `NOT IN`, which is true of a row only if its key certainly differs from
-    /// all keys of the other side: none of them may be null, and nor may its own, unless the other side has
-    /// no rows. For one key, and without a filter.
-    pub null_aware: bool,
-    /// A condition that pairs must meet besides, over the left columns and then the right ones. A pair for
-    /// which it is not true does not count.
-    pub filter: Option<Expr>,
-    /// Which floats are equal, as keys and in the condition. By default, those with the same bits.
-    pub floats: FloatOrder,
-}
 
 /// Joins two batches by keys, which are as long as their batches. See [`JoinOptions`] for what it returns:
 /// the left columns, then the right ones. Each side's columns are nullable if the join may make nulls.
@@ -87,263 +39,263 @@ pub fn join(
 ) -> Pending<DeviceBatch> {
     Pending::begun(|| {
         let _current = stream.enter()?;
-        for (side, keys) in [(left, on.0), (right, on.1)] {
-            reach_all("join", side.columns(), stream)?;
-            if let Some(key) = keys.iter().find(|key| key.len() != side.len()) {
-                let problem = format!("{} rows, and keys for {}", side.len(), key.len());
-                return Err(Error::invalid("join", problem));
-            }
-        }
-        let is_anti = matches!(options.kind, JoinKind::LeftAnti | JoinKind::RightAnti);
-        if options.null_aware && !(is_anti && on.0.len() == 1 && options.filter.is_none()) {
-            let problem = "only an anti join by one key, without a filter, is aware of nulls";
-            return Err(Error::invalid("join", problem));
-        }
-        let sql = options.floats == FloatOrder::Sql
-            && on.0.iter().any(|key| sql_key(&nth(0), key.data_type()).is_some());
-        let table = if sql { None } else { Some(JoinTable::new(on.0, options.nulls_equal, stream)) };
-        let sides = Sides { left: left.clone(), right: right.clone(), stream: stream.clone() };
-        let (left_keys, keys, options) = (on.0.to_vec(), on.1.to_vec(), options.clone());
-        Ok(Pending::begin(stream, async move {
-            let (table, keys) = match table {
-                Some(table) => (table, keys),
-                None => {
-                    let left_keys = sql_keys(&left_keys, &sides.stream).await?;
-                    let keys = sql_keys(&keys, &sides.stream).await?;
-                    (JoinTable::new(&left_keys, options.nulls_equal, &sides.stream), keys)
-                }
-            };
-            if options.null_aware {
-                let left = options.kind == JoinKind::LeftAnti;
-                let (own, others) = if left { (&left_keys[0], &keys[0]) } else { (&keys[0], &left_keys[0]) };
-                match sides.certain(own, others).await? {
-                    Certain::All => return Ok(sides.one(left).clone()),
-                    Certain::None => return sides.one(left).slice(0, 0),
-                    Certain::Valid(valid) => {
-                        let found = table.await?.find(&keys, &sides.stream).await?;
-                        return sides.not_in(left, &valid, &found).await;
-                    }
-                }
-            }
-            let matches = table.await?.find(&keys, &sides.stream).await?;
-            match &options.filter {
-                None => sides.unfiltered(options.kind, &matches).await,
-                Some(filter) => {
-                    let expr_options = Options::default().floats(options.floats);
-                    sides.filtered(options.kind, &matches, filter, &expr_options).await
-                }
-            }
-        }))
+        check_side(right, on.1, stream)?;
+        let prepared = PreparedJoin::new(left, on.0, options, stream);
+        let (right, keys, on) = (right.clone(), on.1.to_vec(), stream.clone());
+        Ok(Pending::begin(stream, async move { prepared.await?.whole(&right, &keys, &on).await }))
     })
 }
 
-/// Both sides of a join.
-struct Sides {
+/// A join whose left side is prepared once, for right batches from any number of threads and streams of the
+/// device.
+///
+/// ```
+/// use arrow_array::{RecordBatch, record_batch};
+/// use bowstring::compute::{JoinKind, JoinOptions, PreparedJoin, Visited};
+/// use bowstring::{DeviceBatch, Stream};
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let stream = Stream::cpu();
+/// let left = DeviceBatch::try_from(&record_batch!(("id", Int32, [1, 2]), ("name", Utf8, ["a", "b"]))?)?;
+/// let options = JoinOptions { kind: JoinKind::Left, ..JoinOptions::default() };
+/// let join = PreparedJoin::new(&left, &left.columns()[..1], &options, &stream).wait()?;
+/// let mut visited = Visited::default();
+/// for ids in [vec![2, 2], vec![3, 4]] {
+///     let right = DeviceBatch::try_from(&record_batch!(("of", Int32, ids))?)?;
+///     let probed = join.probe(&right, right.columns(), &stream).wait()?;
+///     println!("{} pairs", probed.rows.map_or(0, |rows| rows.len()));
+///     visited = visited.and(&probed.visited, &stream).wait()?;
+/// }
+/// let right = DeviceBatch::try_from(&record_batch!(("of", Int32, [0]))?)?;
+/// let rest = join.rest(&visited, right.schema(), &stream).wait()?;
+/// assert_eq!(rest.map(|rows| rows.len()), Some(1));
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct PreparedJoin {
     left: DeviceBatch,
-    right: DeviceBatch,
-    stream: Stream,
+    keys: Vec<DeviceArray>,
+    table: JoinTable,
+    options: JoinOptions,
 }
 
-/// The rows of one side whose keys certainly differ from keys of the other, if they have no partner.
-enum Certain {
-    All,
-    None,
-    /// Those whose own key is valid, as booleans without nulls.
-    Valid(DeviceArray),
+/// The result of a join for a batch of right rows.
+#[derive(Clone, Debug)]
+pub struct Probed {
+    /// The rows that are known already; `None` if the kind returns left rows only.
+    pub rows: Option<DeviceBatch>,
+    /// The left rows that the batch has found, for [`PreparedJoin::rest`].
+    pub visited: Visited,
 }
 
-impl Sides {
-    fn one(&self, left: bool) -> &DeviceBatch {
-        if left { &self.left } else { &self.right }
+/// The left rows that right batches have found. The default is that of no batches.
+#[derive(Clone, Debug, Default)]
+pub struct Visited {
+    /// The left rows that have a partner; if there is no condition, the groups of equal keys. `None` if no
+    /// batch was seen, or if it does not matter.
+    marks: Option<DeviceArray>,
+    /// Whether there was any right row.
+    rows: bool,
+    /// Whether any right key was null; only known where it matters.
+    nulls: bool,
+}
+
+impl PreparedJoin {
+    /// Prepares the left side of a join. Synchronises like [`JoinTable::new`].
+    pub fn new(
+        left: &DeviceBatch,
+        keys: &[DeviceArray],
+        options: &JoinOptions,
+        stream: &Stream,
+    ) -> Pending<PreparedJoin> {
+        Pending::begun(|| {
+            let _current = stream.enter()?;
+            check_side(left, keys, stream)?;
+            options.check(keys.len())?;
+            let nulls_equal = options.nulls_equal;
+            // Keys that need no change are in the table before anyone waits.
+            let table = match are_changed(keys, options) {
+                false => Some(JoinTable::new(keys, nulls_equal, stream)),
+                true => None,
+            };
+            let (left, keys, options, on) = (left.clone(), keys.to_vec(), options.clone(), stream.clone());
+            Ok(Pending::begin(stream, async move {
+                let table = match table {
+                    Some(table) => table.await?,
+                    None => JoinTable::new(&sql_keys(&keys, &on).await?, nulls_equal, &on).await?,
+                };
+                Ok(PreparedJoin { left, keys, table, options })
+            }))
+        })
     }
 
-    /// Finds the rows whose keys can differ from all keys of the other side.
-    async fn certain(&self, own: &DeviceArray, others: &DeviceArray) -> Result<Certain> {
-        if others.is_empty() {
-            return Ok(Certain::All);
-        }
-        if logical_null_count(others, &self.stream).await? > 0 {
-            return Ok(Certain::None);
-        }
-        Ok(Certain::Valid(is_not_null(own, &self.stream).await?))
+    /// Joins a batch of right rows. Synchronises like [`join`] without its table.
+    pub fn probe(&self, right: &DeviceBatch, keys: &[DeviceArray], stream: &Stream) -> Pending<Probed> {
+        Pending::begun(|| {
+            let _current = stream.enter()?;
+            check_side(right, keys, stream)?;
+            let (prepared, right, keys) = (self.clone(), right.clone(), keys.to_vec());
+            let on = stream.clone();
+            Ok(Pending::begin(stream, async move { prepared.probed(&right, &keys, &on).await }))
+        })
     }
 
-    /// The rows of one side that are valid and have no partner.
-    async fn not_in(&self, left: bool, valid: &DeviceArray, matches: &Matches) -> Result<DeviceBatch> {
-        let on = &self.stream;
-        let found = if left { matches.found_left(on).await? } else { matches.found(on).await? };
-        let fields = ["valid", "found"].map(|name| Field::new(name, DataType::Boolean, false));
-        let marks = vec![valid.clone(), found];
-        let marks = DeviceBatch::try_new(Arc::new(Schema::new(fields.to_vec())), marks, valid.len())?;
-        let kept = evaluate(&marks, &[nth(0) & !nth(1)], on).await?;
-        filter(self.one(left), &kept.columns()[0], on).await
-    }
-
-    async fn unfiltered(&self, kind: JoinKind, matches: &Matches) -> Result<DeviceBatch> {
-        use JoinKind::*;
-        let (on, all) = (&self.stream, 0..self.right.len());
-        match kind {
-            Inner | Right if matches.are_unique() => self.beside(matches.groups(), kind).await,
-            Inner | Right => {
-                let pairs = matches.pairs_of(all, kind == Right, on).await?;
-                self.paired(pairs, [kind == Right, false]).await
-            }
-            Left | Full => {
-                let pairs = matches.pairs_of(all, kind == Full, on).await?;
-                let pairs = self.and_left(pairs, matches.found_left(on).await?).await?;
-                self.paired(pairs, [kind == Full, true]).await
-            }
-            RightSemi => filter(&self.right, &matches.found(on).await?, on).await,
-            RightAnti => filter(&self.right, &is_null(matches.groups(), on).await?, on).await,
-            RightMark => marked(&self.right, matches.found(on).await?),
-            LeftSemi => filter(&self.left, &matches.found_left(on).await?, on).await,
-            LeftAnti => filter(&self.left, &not(&matches.found_left(on).await?, on).await?, on).await,
-            LeftMark => marked(&self.left, matches.found_left(on).await?),
-        }
-    }
-
-    /// Each right row beside the only left row that it can have: right rows need not be moved, unless some
-    /// have none.
-    async fn beside(&self, found: &DeviceArray, kind: JoinKind) -> Result<DeviceBatch> {
-        let on = &self.stream;
-        if kind == JoinKind::Right {
-            let left = take(&self.left, found, &TakeOptions::default(), on).await?;
-            return side_by_side(&left, &self.right, [true, false]);
-        }
-        let (found, right) = match found.known_null_count() {
-            Some(0) => (found.clone(), self.right.clone()),
-            _ => {
-                let kept = Selection::of_mask(&is_not_null(found, on).await?, on).await?;
-                (kept.filter(found).await?, kept.filter(&self.right).await?)
-            }
-        };
-        let left = take(&self.left, &never_null(&found)?, &TakeOptions::default(), on).await?;
-        side_by_side(&left, &right, [false, false])
-    }
-
-    async fn filtered(
+    /// Returns the left rows that are known when all right batches have been seen, with the columns of
+    /// `right` if the kind has them; `None` if the kind returns no such rows.
+    pub fn rest(
         &self,
-        kind: JoinKind,
-        matches: &Matches,
-        condition: &Expr,
-        options: &Options,
-    ) -> Result<DeviceBatch> {
-        use JoinKind::*;
-        let on = &self.stream;
-        let pairs = self.kept(matches.pairs(on).await?, condition, options).await?;
-        let side = |left: bool| {
-            let (rows, len) =
-                if left { (&pairs.left, self.left.len()) } else { (&pairs.right, self.right.len()) };
-            engine(on).mark(rows, len, on)
-        };
-        match kind {
-            Inner => self.paired(pairs, [false, false]).await,
-            Left => {
-                let marks = side(true)?;
-                self.paired(self.and_left(pairs, marks).await?, [false, true]).await
-            }
-            Right => {
-                let marks = side(false)?;
-                self.paired(self.and_right(pairs, marks).await?, [true, false]).await
-            }
-            Full => {
-                let (left, right) = (side(true)?, side(false)?);
-                let pairs = self.and_right(pairs, right).await?;
-                self.paired(self.and_left(pairs, left).await?, [true, true]).await
-            }
-            RightSemi => filter(&self.right, &side(false)?, on).await,
-            RightAnti => filter(&self.right, &not(&side(false)?, on).await?, on).await,
-            RightMark => marked(&self.right, side(false)?),
-            LeftSemi => filter(&self.left, &side(true)?, on).await,
-            LeftAnti => filter(&self.left, &not(&side(true)?, on).await?, on).await,
-            LeftMark => marked(&self.left, side(true)?),
+        visited: &Visited,
+        right: &SchemaRef,
+        stream: &Stream,
+    ) -> Pending<Option<DeviceBatch>> {
+        if !self.options.kind.has_rest() {
+            return Pending::known(Ok(None));
+        }
+        Pending::begun(|| {
+            let _current = stream.enter()?;
+            reach_all("join", self.left.columns(), stream)?;
+            let (prepared, visited, on) = (self.clone(), visited.clone(), stream.clone());
+            let right = without_rows(right, stream)?;
+            Ok(Pending::begin(
+                stream,
+                async move { prepared.left_rows(&visited, &right, &on).await.map(Some) },
+            ))
+        })
+    }
+
+    fn sides(&self, right: &DeviceBatch, on: &Stream) -> Sides {
+        Sides { left: self.left.clone(), right: right.clone(), stream: on.clone() }
+    }
+
+    /// Joins the only right batch.
+    async fn whole(&self, right: &DeviceBatch, keys: &[DeviceArray], on: &Stream) -> Result<DeviceBatch> {
+        let kind = self.options.kind;
+        if matches!(kind, JoinKind::Left | JoinKind::Full) {
+            // Row numbers are cheaper to put together than rows.
+            let (sides, matches) = (self.sides(right, on), self.find(keys, on).await?);
+            return match &self.options.filter {
+                None => sides.unfiltered(kind, &matches).await,
+                Some(filter) => {
+                    let pairs =
+                        sides.kept(matches.pairs(on).await?, filter, &self.options.evaluation).await?;
+                    sides.filtered(kind, pairs).await
+                }
+            };
+        }
+        let probed = self.probed(right, keys, on).await?;
+        match probed.rows {
+            Some(rows) => Ok(rows),
+            None => self.left_rows(&probed.visited, right, on).await,
         }
     }
 
-    /// The pairs for which a condition is true.
-    async fn kept(&self, pairs: Pairs, condition: &Expr, options: &Options) -> Result<Pairs> {
-        let on = &self.stream;
-        let rows = self.paired(pairs.clone(), [false, false]).await?;
-        let query = Query::new().filter(condition.clone()).bind(rows.schema(), options)?;
-        let kept = query.selection(&rows, on).await?;
-        let fields = ["left", "right"].map(|name| Field::new(name, DataType::UInt32, false));
-        let both = vec![pairs.left, pairs.right];
-        let both = DeviceBatch::try_new(Arc::new(Schema::new(fields.to_vec())), both, rows.len())?;
-        let kept = kept.filter(&both).await?;
-        Ok(Pairs { left: kept.columns()[0].clone(), right: kept.columns()[1].clone() })
+    /// Finds the partners of right rows.
+    async fn find(&self, keys: &[DeviceArray], on: &Stream) -> Result<Matches> {
+        match are_changed(keys, &self.options) {
+            false => self.table.find(keys, on).await,
+            true => self.table.find(&sql_keys(keys, on).await?, on).await,
+        }
     }
 
-    /// Adds the left rows that are not marked.
-    async fn and_left(&self, pairs: Pairs, marks: DeviceArray) -> Result<Pairs> {
-        let alone = self.unmarked(&marks).await?;
-        let none = self.nulls(&alone).await?;
-        Ok(Pairs {
-            left: concat(&[&pairs.left, &alone], &self.stream).await?,
-            right: concat(&[&pairs.right, &none], &self.stream).await?,
+    async fn probed(&self, right: &DeviceBatch, keys: &[DeviceArray], on: &Stream) -> Result<Probed> {
+        let (sides, kind) = (self.sides(right, on), self.options.kind);
+        let mut visited = Visited { rows: !right.is_empty(), ..Visited::default() };
+        if self.options.null_aware {
+            let nulls = |keys: &[DeviceArray]| logical_null_count(&keys[0], on);
+            if kind == JoinKind::LeftAnti {
+                visited.nulls = nulls(keys).await? > 0;
+            } else if nulls(&self.keys).await? > 0 {
+                return Ok(Probed { rows: Some(right.slice(0, 0)?), visited });
+            } else if !self.left.is_empty() {
+                let valid = is_not_null(&keys[0], on).await?;
+                let found = self.find(keys, on).await?.found(on).await?;
+                let rows = sides.not_in(false, &valid, &found).await?;
+                return Ok(Probed { rows: Some(rows), visited });
+            }
+        }
+        let matches = self.find(keys, on).await?;
+        let rows = match &self.options.filter {
+            None => {
+                if kind.has_rest() {
+                    visited.marks = Some(matches.found_groups(on)?);
+                }
+                match kind.of_each_batch() {
+                    Some(kind) => Some(sides.unfiltered(kind, &matches).await?),
+                    None => None,
+                }
+            }
+            Some(filter) => {
+                let pairs = sides.kept(matches.pairs(on).await?, filter, &self.options.evaluation).await?;
+                if kind.has_rest() {
+                    visited.marks = Some(engine(on).mark(&pairs.left, self.left.len(), on)?);
+                }
+                match kind.of_each_batch() {
+                    Some(kind) => Some(sides.filtered(kind, pairs).await?),
+                    None => None,
+                }
+            }
+        };
+        Ok(Probed { rows, visited })
+    }
+
+    /// The left rows of a kind, when all right rows have been seen.
+    async fn left_rows(&self, visited: &Visited, right: &DeviceBatch, on: &Stream) -> Result<DeviceBatch> {
+        let sides = self.sides(right, on);
+        if self.options.null_aware && !visited.rows {
+            return Ok(self.left.clone());
+        }
+        if self.options.null_aware && visited.nulls {
+            return self.left.slice(0, 0);
+        }
+        let marks = match (&visited.marks, &self.options.filter) {
+            (Some(marks), None) => self.table.rows_of_groups(marks, on)?.await?,
+            (Some(marks), Some(_)) => marks.clone(),
+            (None, _) => engine(on).mark(&sides.no_rows()?, self.left.len(), on)?,
+        };
+        if self.options.null_aware {
+            let valid = is_not_null(&self.keys[0], on).await?;
+            return sides.not_in(true, &valid, &marks).await;
+        }
+        sides.of_left(self.options.kind, marks).await
+    }
+}
+
+impl Visited {
+    /// The left rows that either of two sets of right batches has found.
+    pub fn and(&self, other: &Visited, stream: &Stream) -> Pending<Visited> {
+        let (rows, nulls) = (self.rows || other.rows, self.nulls || other.nulls);
+        let (Some(marks), Some(others)) = (&self.marks, &other.marks) else {
+            let marks = self.marks.clone().or_else(|| other.marks.clone());
+            return Pending::known(Ok(Visited { marks, rows, nulls }));
+        };
+        let (both, on) = (vec![marks.clone(), others.clone()], stream.clone());
+        Pending::begin(stream, async move {
+            let marks = computed(nth(0) | nth(1), both, &on).await?;
+            Ok(Visited { marks: Some(marks), rows, nulls })
         })
     }
+}
 
-    /// Adds the right rows that are not marked, in their places.
-    async fn and_right(&self, pairs: Pairs, marks: DeviceArray) -> Result<Pairs> {
-        let on = &self.stream;
-        let alone = self.unmarked(&marks).await?;
-        let none = self.nulls(&alone).await?;
-        let left = concat(&[&pairs.left, &none], on).await?;
-        let right = concat(&[&pairs.right, &alone], on).await?;
-        let order = sort_to_indices(&right, Default::default(), None, on).await?;
-        let options = TakeOptions::default();
-        Ok(Pairs {
-            left: take(&left, &order, &options, on).await?,
-            right: take(&right, &order, &options, on).await?,
-        })
-    }
-
-    /// The numbers of the rows that are not marked.
-    async fn unmarked(&self, marks: &DeviceArray) -> Result<DeviceArray> {
-        // Sorting by nothing numbers the rows.
-        let none = from_arrow(&arrow_array::new_null_array(&DataType::Null, marks.len()))?;
-        let none = self.stream.upload(&none)?;
-        let rows = sort_to_indices(&none, Default::default(), None, &self.stream).await?;
-        filter(&rows, &not(marks, &self.stream).await?, &self.stream).await
-    }
-
-    /// Nulls in the place of rows.
-    async fn nulls(&self, rows: &DeviceArray) -> Result<DeviceArray> {
-        let none = self.stream.upload(&from_arrow(&arrow_array::new_null_array(&DataType::UInt32, 0))?)?;
-        let options = TakeOptions { out_of_bounds: OutOfBounds::Null };
-        take(&none, rows, &options, &self.stream).await
-    }
-
-    /// The columns of both sides at pairs of rows. A side may be null.
-    async fn paired(&self, pairs: Pairs, nulls: [bool; 2]) -> Result<DeviceBatch> {
-        let (options, on) = (TakeOptions::default(), &self.stream);
-        let (left, right) =
-            (take(&self.left, &pairs.left, &options, on), take(&self.right, &pairs.right, &options, on));
-        side_by_side(&left.await?, &right.await?, nulls)
+/// Checks that keys are as long as their batch, and that the stream's device can reach the batch.
+fn check_side(side: &DeviceBatch, keys: &[DeviceArray], stream: &Stream) -> Result<()> {
+    reach_all("join", side.columns(), stream)?;
+    match keys.iter().find(|key| key.len() != side.len()) {
+        None => Ok(()),
+        Some(key) => {
+            let problem = format!("{} rows, and keys for {}", side.len(), key.len());
+            Err(Error::invalid("join", problem))
+        }
     }
 }
 
-/// The columns of both sides. A side may be null.
-fn side_by_side(left: &DeviceBatch, right: &DeviceBatch, nulls: [bool; 2]) -> Result<DeviceBatch> {
-    let mut fields = vec![];
-    for (side, null) in [left, right].into_iter().zip(nulls) {
-        let schema = if null { nullable(side.schema()) } else { side.schema().clone() };
-        fields.extend(schema.fields().iter().cloned());
-    }
-    let columns = [left.columns(), right.columns()].concat();
-    DeviceBatch::try_new(Arc::new(Schema::new(fields)), columns, right.len())
+/// Whether keys are changed, so that those are equal that SQL says are equal.
+fn are_changed(keys: &[DeviceArray], options: &JoinOptions) -> bool {
+    options.evaluation.floats == FloatOrder::Sql
+        && keys.iter().any(|key| sql_key(&nth(0), key.data_type()).is_some())
 }
 
-/// A side with a column of marks.
-fn marked(side: &DeviceBatch, marks: DeviceArray) -> Result<DeviceBatch> {
-    let mut fields = side.schema().fields().to_vec();
-    fields.push(Arc::new(Field::new("mark", DataType::Boolean, false)));
-    let columns = [side.columns(), &[marks]].concat();
-    let made = DeviceBatch::try_new(Arc::new(Schema::new(fields)), columns, side.len())?;
-    Ok(made.with_metadata(side.metadata().clone()))
-}
-
-/// The complement of booleans without nulls.
-async fn not(marks: &DeviceArray, stream: &Stream) -> Result<DeviceArray> {
-    computed(marks, nth(0).is_false(), stream).await
+/// A batch without rows, on a stream's device.
+fn without_rows(schema: &SchemaRef, stream: &Stream) -> Result<DeviceBatch> {
+    let columns = schema.fields().iter().map(|field| empty(field.data_type(), stream));
+    DeviceBatch::try_new(schema.clone(), columns.collect::<Result<_>>()?, 0)
 }

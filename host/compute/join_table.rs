@@ -3,13 +3,14 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow_schema::{DataType, Field, Schema};
+use arrow_schema::DataType;
 
-use super::{TakeOptions, engine, evaluate, is_not_null, reach, take};
+use super::arrays::computed;
+use super::{TakeOptions, engine, is_not_null, reach, take};
 use crate::engine::Table;
-use crate::expr::{Expr, nth};
+use crate::expr::nth;
 use crate::rules::check_rows;
-use crate::{DeviceArray, DeviceBatch, Error, Pending, Result, Stream};
+use crate::{DeviceArray, Error, Pending, Result, Stream};
 
 /// Rows that others find by their keys: one side of a join, prepared once for any number of other sides. It
 /// may be used from many threads at once.
@@ -94,6 +95,19 @@ impl JoinTable {
             Ok(found.map(move |found| Ok(Matches { table, found })))
         })
     }
+
+    /// The rows whose group is marked, as booleans without nulls.
+    pub(super) fn rows_of_groups(
+        &self,
+        marks: &DeviceArray,
+        stream: &Stream,
+    ) -> Result<Pending<DeviceArray>> {
+        let (marks, ids, on) = (marks.clone(), self.table.ids().clone(), stream.clone());
+        Ok(Pending::begin(stream, async move {
+            let marks = take(&marks, &ids, &TakeOptions::default(), &on).await?;
+            computed(nth(0).is_true(), vec![marks], &on).await
+        }))
+    }
 }
 
 impl Matches {
@@ -133,14 +147,13 @@ impl Matches {
     pub fn found_left(&self, stream: &Stream) -> Pending<DeviceArray> {
         Pending::begun(|| {
             let _current = stream.enter()?;
-            let table = &self.table.table;
-            let groups = engine(stream).mark(&self.found, table.groups(), stream)?;
-            let (ids, on) = (table.ids().clone(), stream.clone());
-            Ok(Pending::begin(stream, async move {
-                let marks = take(&groups, &ids, &TakeOptions::default(), &on).await?;
-                computed(&marks, nth(0).is_true(), &on).await
-            }))
+            self.table.rows_of_groups(&self.found_groups(stream)?, stream)
         })
+    }
+
+    /// The groups of the table that have a partner, as booleans without nulls.
+    pub(super) fn found_groups(&self, stream: &Stream) -> Result<DeviceArray> {
+        engine(stream).mark(&self.found, self.table.table.groups(), stream)
     }
 }
 
@@ -154,11 +167,4 @@ fn rows_of(keys: &[DeviceArray], stream: &Stream) -> Result<usize> {
     check_rows("join", first.len())?;
     keys.iter().try_for_each(|key| reach("join", key, stream))?;
     Ok(first.len())
-}
-
-/// Computes booleans from booleans.
-pub(super) async fn computed(marks: &DeviceArray, expr: Expr, stream: &Stream) -> Result<DeviceArray> {
-    let fields = vec![Field::new("mark", DataType::Boolean, true)];
-    let batch = DeviceBatch::try_new(Arc::new(Schema::new(fields)), vec![marks.clone()], marks.len())?;
-    Ok(evaluate(&batch, &[expr], stream).await?.columns()[0].clone())
 }

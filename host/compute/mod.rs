@@ -33,7 +33,7 @@
 //! | [`value_counts`], [`Windows::new`] | like [`group`], and a sort | what they are about, once |
 //! | [`zip()`], [`interleave`] | like [`concat()`] and [`take`] | all rows, and those that are taken |
 //! | [`JoinTable::new`], [`Matches::pairs`] | once each | the left keys, if they are dictionaries or runs |
-//! | [`join`] | like these and [`take`] | the rows of both sides |
+//! | [`join`], [`PreparedJoin`] | like these and [`take`] | the rows of both sides |
 
 mod arrays;
 pub mod batches;
@@ -52,6 +52,8 @@ mod groups;
 mod hash_partitions;
 mod interleave;
 mod join;
+mod join_options;
+mod join_sides;
 mod join_table;
 mod nullability;
 mod nulls;
@@ -79,7 +81,8 @@ pub use frames::{FrameBound, WindowFrame};
 pub use groups::{Groups, distinct, group};
 pub use hash_partitions::{HashPartitions, partition_by_hash};
 pub use interleave::interleave;
-pub use join::{JoinKind, JoinOptions, join};
+pub use join::{PreparedJoin, Probed, Visited, join};
+pub use join_options::{JoinKind, JoinOptions};
 pub use join_table::{JoinTable, Matches, Pairs};
 pub use nulls::{is_not_null, is_null, logical_null_count, null_count};
 pub use query::{BoundQuery, Query};

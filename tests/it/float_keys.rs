@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Float64Array, Int64Array};
 use arrow_schema::DataType;
-use bowstring::compute::{JoinKind, JoinOptions, Query, join};
+use bowstring::compute::{JoinOptions, Query, join};
 use bowstring::expr::{FloatOrder, Options, col, count_all};
 
 use crate::groups::batch_on;
@@ -61,7 +61,8 @@ fn joins_find_zeros_and_nans_in_sql() {
             for target in &devices() {
                 let batch = batch_on(target, &[("row", rows.clone())]);
                 let key = [target.import(&values)];
-                let options = JoinOptions { kind: JoinKind::Inner, floats, ..JoinOptions::default() };
+                let evaluation = Options::new().floats(floats);
+                let options = JoinOptions { evaluation, ..JoinOptions::default() };
                 let made = join(&batch, &batch, (&key, &key), &options, &target.stream).wait().unwrap();
                 for (made, rows) in made.columns().iter().zip(&pairs) {
                     let rows: ArrayRef = Arc::new(Int64Array::from(rows.clone()));

@@ -10,10 +10,10 @@ use arrow_array::{
 use arrow_row::{RowConverter, SortField};
 use arrow_schema::{DataType, Field, Schema};
 use arrow_select::take::take;
-use bowstring::compute::{JoinKind, JoinOptions, JoinTable, join};
+use bowstring::compute::{JoinKind, JoinOptions, JoinTable, PreparedJoin, Visited, concat, join};
 use bowstring::expr::{Expr, nth};
 use bowstring::internals::{Hashes, set_hashes};
-use bowstring::{DeviceArray, DeviceBatch, Error};
+use bowstring::{DeviceArray, DeviceBatch, Error, Stream};
 
 use crate::support::*;
 
@@ -108,6 +108,27 @@ fn expected(left: &[ArrayRef], right: &[ArrayRef], (l, r, marks): Rows) -> Vec<A
 /// A condition as an expression, and as a function of a left and a right row.
 type Condition<'a> = (Expr, &'a dyn Fn(u32, u32) -> bool);
 
+/// Joins with a prepared left side, and the right rows in three batches.
+fn in_batches(
+    left: &DeviceBatch,
+    right: &DeviceBatch,
+    by: usize,
+    options: &JoinOptions,
+    stream: &Stream,
+) -> bowstring::Result<DeviceBatch> {
+    let join = PreparedJoin::new(left, &left.columns()[..by], options, stream).wait()?;
+    let (mut made, mut visited) = (vec![], Visited::default());
+    let third = right.len().div_ceil(3);
+    for first in [0, third, (2 * third).min(right.len())] {
+        let right = right.slice(first, third.min(right.len() - first))?;
+        let probed = join.probe(&right, &right.columns()[..by], stream).wait()?;
+        made.extend(probed.rows);
+        visited = visited.and(&probed.visited, stream).wait()?;
+    }
+    made.extend(join.rest(&visited, right.schema(), stream).wait()?);
+    concat(&made.iter().collect::<Vec<_>>(), stream).wait()
+}
+
 /// Joins on every device, in all kinds, by the first `by` columns.
 fn assert_joins(left: &[ArrayRef], right: &[ArrayRef], by: usize, filter: Option<Condition<'_>>) {
     for nulls_equal in [false, true] {
@@ -127,6 +148,7 @@ fn assert_joins(left: &[ArrayRef], right: &[ArrayRef], by: usize, filter: Option
                 let options = JoinOptions { kind, nulls_equal, filter, ..JoinOptions::default() };
                 let on = (&here.columns()[..by], &there.columns()[..by]);
                 let joined = join(&here, &there, on, &options, &target.stream).wait();
+                let in_batches = in_batches(&here, &there, by, &options, &target.stream);
                 let context =
                     format!("{kind:?}, nulls equal {nulls_equal}, {:?}, on {target:?}", left[0].data_type());
                 let joined = match joined {
@@ -140,8 +162,13 @@ fn assert_joins(left: &[ArrayRef], right: &[ArrayRef], by: usize, filter: Option
                 let rows_of = of_kind(kind, &pairs, left[0].len() as u32, right[0].len() as u32);
                 let expected = expected(left, right, rows_of);
                 assert_eq!(joined.columns().len(), expected.len(), "{context}");
-                for (column, expected) in joined.columns().iter().zip(&expected) {
-                    assert_same_rows(&rows(&target.export(column)), &rows(expected), &context);
+                let in_batches = in_batches.unwrap_or_else(|error| panic!("{context}, in batches: {error}"));
+                assert_eq!(in_batches.schema(), joined.schema(), "{context}");
+                let columns = joined.columns().iter().zip(in_batches.columns());
+                for ((column, in_batches), expected) in columns.zip(&expected) {
+                    let expected = rows(expected);
+                    assert_same_rows(&rows(&target.export(column)), &expected, &context);
+                    assert_same_rows(&rows(&target.export(in_batches)), &expected, &context);
                 }
             }
         }
@@ -226,8 +253,7 @@ fn pairs_come_in_parts_and_errors_are_told() {
     let batch = RecordBatch::try_from_iter([("n", numbers(3))]).unwrap();
     let batch = DeviceBatch::try_from(&batch).unwrap();
     let short = [batch.columns()[0].slice(0, 2).unwrap()];
-    let refused =
-        join(&batch, &batch, (&short, batch.columns()), &JoinOptions::default(), &bowstring::Stream::cpu());
+    let refused = join(&batch, &batch, (&short, batch.columns()), &JoinOptions::default(), &Stream::cpu());
     assert!(matches!(refused.wait(), Err(Error::Invalid { .. })));
 }
 
@@ -255,8 +281,12 @@ fn what_is_not_in_a_side_differs_from_all_of_its_keys() {
                 let options = JoinOptions { kind, null_aware: true, ..JoinOptions::default() };
                 let on = (left.columns(), right.columns());
                 let found = join(left, right, on, &options, &target.stream).wait().unwrap();
-                let found = target.export(&found.columns()[0]);
-                assert_same_rows(&rows(&found), &rows(&expected), &format_args!("{kind:?} on {target:?}"));
+                let in_batches = in_batches(left, right, 1, &options, &target.stream).unwrap();
+                for found in [found, in_batches] {
+                    let found = target.export(&found.columns()[0]);
+                    let context = format_args!("{kind:?} on {target:?}");
+                    assert_same_rows(&rows(&found), &rows(&expected), &context);
+                }
             }
         }
         let options = JoinOptions { null_aware: true, ..JoinOptions::default() };
