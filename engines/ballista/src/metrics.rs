@@ -7,7 +7,6 @@
 //! without a device, or with another one, serve the same stage. So every list gets the length that the plan
 //! had before the rule.
 
-use std::iter::successors;
 use std::sync::Arc;
 
 use bowstring_datafusion::DeviceExec;
@@ -38,7 +37,7 @@ impl MetricsMap {
         match plan.downcast_ref::<DeviceExec>() {
             None => self.places.extend(own.map(Some)),
             Some(ours) => {
-                let reporting = stands_for(ours).filter(|planned| planned.metrics().is_some());
+                let reporting = ours.replaced().iter().filter(|planned| planned.metrics().is_some());
                 self.places.extend(reporting.map(|_| own.take()));
             }
         }
@@ -54,14 +53,6 @@ impl MetricsMap {
     }
 }
 
-/// The planned operators that one of ours replaces: a chain, each the parent of the next, down to its input.
-fn stands_for(ours: &DeviceExec) -> impl Iterator<Item = &Arc<dyn ExecutionPlan>> {
-    successors(Some(ours.original()), |planned| {
-        let below = planned.children().first().copied()?;
-        (!Arc::ptr_eq(below, ours.input())).then_some(below)
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -70,17 +61,17 @@ mod tests {
     use datafusion::error::Result;
     use datafusion::physical_optimizer::PhysicalOptimizerRule;
     use datafusion::physical_plan::collect;
-    use datafusion::prelude::SessionContext;
+    use datafusion::prelude::{SessionConfig, SessionContext};
 
     use crate::settings;
 
     const NUMBERS: &str = "SELECT value, value * 2 AS twice FROM generate_series(1, 1000)";
 
     /// The plan of a query over tables of numbers, before and after the rule.
-    async fn plans(context: &SessionContext, sql: &str) -> Result<[Arc<dyn ExecutionPlan>; 2]> {
+    async fn plans(context: &SessionContext, sql: &str, device: &str) -> Result<[Arc<dyn ExecutionPlan>; 2]> {
         let planned = context.sql(sql).await?.create_physical_plan().await?;
         let mut eager = DeviceOptions::default();
-        (eager.device, eager.always) = ("cpu".to_owned(), true);
+        (eager.device, eager.always) = (device.to_owned(), true);
         let config = settings::for_rule(context.copied_config().options(), &eager);
         let executed = DeviceRule::new().optimize(Arc::clone(&planned), &config)?;
         Ok([planned, executed])
@@ -102,7 +93,7 @@ mod tests {
         let filters = "SELECT * FROM (SELECT value, twice FROM a WHERE twice > 10) x \
                        JOIN (SELECT value + 1 AS value FROM b WHERE twice < 1000) y ON x.value = y.value";
         for sql in [filters, "SELECT sum(twice), count(*) FROM a WHERE value > 990 AND twice < 1990"] {
-            let [planned, executed] = plans(&context, sql).await?;
+            let [planned, executed] = plans(&context, sql, "cpu").await?;
             let (theirs, ours) = (names(&planned), names(&executed));
             assert!(ours.contains(&"DeviceExec") && ours.len() < theirs.len(), "{ours:?} of {theirs:?}");
             collect(Arc::clone(&executed), context.task_ctx()).await?;
@@ -122,6 +113,25 @@ mod tests {
                 assert_eq!(set.to_string(), own.to_string(), "{name}");
             }
             assert!(left.next().is_none());
+        }
+        Ok(())
+    }
+
+    /// The scheduler does not know the operators that the rule adds.
+    #[tokio::test]
+    async fn added_operators_take_no_place() -> Result<()> {
+        let context = SessionContext::new_with_config(SessionConfig::new().with_target_partitions(1));
+        let numbers = context.sql(NUMBERS).await?.cache().await?;
+        context.register_table("a", numbers.into_view())?;
+        for sql in [
+            "SELECT value % 7 AS k, count(*) FROM a GROUP BY 1",
+            "SELECT value, twice FROM a ORDER BY twice DESC LIMIT 3",
+        ] {
+            let [planned, executed] = plans(&context, sql, "emulator").await?;
+            assert!(names(&executed).contains(&"DeviceExec"), "{sql}");
+            collect(Arc::clone(&executed), context.task_ctx()).await?;
+            let sets = MetricsMap::of(&executed).as_planned(collect_plan_metrics(executed.as_ref()));
+            assert_eq!(sets.len(), names(&planned).len(), "{sql}");
         }
         Ok(())
     }

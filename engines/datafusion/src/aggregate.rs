@@ -19,16 +19,15 @@ use datafusion::functions_aggregate::count::Count;
 use datafusion::functions_aggregate::min_max::{Max, Min};
 use datafusion::functions_aggregate::sum::Sum;
 use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
-use datafusion::physical_plan::PhysicalExpr;
 use datafusion::physical_plan::aggregates::AccumulatorItem;
 
 use crate::bridge::array_out;
 use crate::chain::Aggregate;
-use crate::comparison::{one_zero, zeros};
 use crate::error::refused;
-use crate::expression::{Made, has_type, translate};
+use crate::expression::{Made, translate};
 use crate::inputs::Inputs;
-use crate::types::{is_flat, our_type};
+use crate::keys::as_key;
+use crate::types::our_type;
 
 /// Our aggregates, which produce the intermediate states of DataFusion's functions.
 #[derive(Clone, Debug)]
@@ -120,21 +119,6 @@ impl States {
         }
         Ok(())
     }
-}
-
-/// A key as an expression of ours, and whether any row of it can fail. Keys that are equal for DataFusion are
-/// equal for us: zeros become one zero, and other floats are told apart by their bits.
-fn as_key(key: &Arc<dyn PhysicalExpr>, inputs: &mut Inputs) -> Option<(Expr, bool)> {
-    let data_type = key.data_type(inputs.theirs()).ok()?;
-    let made = translate(key, inputs)?;
-    if !is_flat(&data_type) || made.makes_nan || !has_type(&made.expr, &data_type, inputs) {
-        return None;
-    }
-    let expr = match zeros(&data_type) {
-        Some((low, high)) => one_zero(&made.expr, &low, &high),
-        None => made.expr,
-    };
-    Some((expr, made.can_fail))
 }
 
 /// The value if the condition is true, else null.

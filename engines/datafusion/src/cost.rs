@@ -9,7 +9,6 @@ use datafusion::physical_plan::statistics::{StatisticsArgs, StatisticsContext};
 use crate::config::DeviceOptions;
 use crate::device::is_host;
 use crate::program::Shape;
-use crate::scan::DeviceScan;
 
 /// Whether a program is expected to be no slower than the chain that it replaces.
 ///
@@ -21,24 +20,28 @@ use crate::scan::DeviceScan;
 /// which 4 % are kept). So DataFusion's kernels handle text (`masked.rs`), and a filter needs a part that is
 /// not text. A projection alone only saves the intermediate passes, so it must compute at least two columns.
 ///
-/// On a device all rows have to be uploaded. This pays for aggregates, which return one row or one for each
-/// group, and for filters, but not if the input is estimated to have fewer rows than `device_min_rows`. The
-/// first rows of an order pay if a filter does, or if the rows are on the device already.
+/// On a device all rows have to be uploaded, unless they are `there`. This pays for aggregates, which return
+/// one row or one for each group, and for filters, but not if the input is estimated to have fewer rows than
+/// `device_min_rows`. If the rows are there, what comes down are fewer rows or columns; to compute some there
+/// does not cost more.
 pub(crate) fn pays(
     shape: &Shape,
     input: &Arc<dyn ExecutionPlan>,
+    there: bool,
     device: &Device,
     options: &DeviceOptions,
 ) -> bool {
     if options.always {
-        return shape.aggregates || shape.filters || shape.computed > 0 || shape.top;
+        return shape.aggregates || shape.filters || shape.computed > 0 || shape.top || there;
     }
     if is_host(device) {
         return on_the_host(shape);
     }
-    let enough = rows(input).is_none_or(|rows| rows >= options.device_min_rows);
-    let there = input.downcast_ref::<DeviceScan>().is_some_and(|scan| scan.is_on(device));
-    enough && (shape.aggregates || shape.filters || shape.top && there)
+    is_large(input, options) && (shape.aggregates || shape.filters || there)
+}
+
+fn is_large(input: &Arc<dyn ExecutionPlan>, options: &DeviceOptions) -> bool {
+    rows(input).is_none_or(|rows| rows >= options.device_min_rows)
 }
 
 fn on_the_host(shape: &Shape) -> bool {

@@ -1,6 +1,6 @@
-//! The one node that this crate puts into plans: a translated chain of DataFusion's nodes.
+//! The one node that this crate puts into plans: operations of ours in the place of DataFusion's nodes.
 //!
-//! The node keeps the original chain over the same input, and the chain answers everything a plan is asked:
+//! The node keeps the original nodes over the same inputs, and they answer everything a plan is asked:
 //! schema, orderings, partitions, statistics, expressions. Only the execution is ours.
 
 use std::fmt;
@@ -11,77 +11,36 @@ use datafusion::common::Statistics;
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::error::Result;
 use datafusion::execution::TaskContext;
-use datafusion::execution::memory_pool::MemoryConsumer;
-use datafusion::physical_plan::execution_plan::{CardinalityEffect, ReplaceChildrenOptions};
+use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
+use datafusion::physical_plan::execution_plan::{
+    CardinalityEffect, ChildrenPropertiesMode, ReplaceChildrenOptions,
+};
 use datafusion::physical_plan::metrics::{ExecutionPlanMetricsSet, MetricsSet};
 use datafusion::physical_plan::statistics::{ChildStats, StatisticsArgs};
 use datafusion::physical_plan::{
     DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties as _, PhysicalExpr, PlanProperties,
     SendableRecordBatchStream,
 };
+use futures::StreamExt;
 
-use crate::chain::Chain;
 use crate::config::DeviceOptions;
 use crate::device::is_host;
-use crate::metrics::Counters;
-use crate::program::Program;
-use crate::top::Top;
-use crate::{gpu, host};
+use crate::operator::{DeviceBatches, Operator, Replaced, Source, Task};
+use crate::scan::DeviceScan;
 
-/// A chain of filters, projections and an aggregate over one input, run by bowstring on a device.
+/// Operations of DataFusion's nodes, run by bowstring on a device: a chain of filters, projections and an
+/// aggregate over one input.
 pub struct DeviceExec {
-    /// DataFusion's nodes, top first: each is the parent of the next, and the last reads the input.
-    chain: Vec<Arc<dyn ExecutionPlan>>,
-    input: Arc<dyn ExecutionPlan>,
-    program: Arc<Program>,
-    /// If only the first rows of an order are needed: of each upload, no others are returned.
-    top: Option<Top>,
-    /// The chain's steps as text, for `EXPLAIN`.
-    steps: String,
+    operator: Arc<dyn Operator>,
     device: Device,
     options: DeviceOptions,
     metrics: ExecutionPlanMetricsSet,
 }
 
 impl DeviceExec {
-    /// Translates these nodes, each the parent of the next, for a device; `None` if any of them has no
-    /// counterpart.
-    pub(crate) fn of(
-        nodes: &[&Arc<dyn ExecutionPlan>],
-        top: Option<&Top>,
-        device: &Device,
-        options: &DeviceOptions,
-    ) -> Result<Option<DeviceExec>> {
-        let Some(chain) = Chain::of(nodes)? else { return Ok(None) };
-        // The first rows of an order leave in that order, and not in the input's.
-        let ordered = nodes[0].output_ordering().is_some();
-        if top.is_some() && (chain.aggregate.is_some() || chain.fetch.is_some() || ordered) {
-            return Ok(None);
-        }
-        let Some(input) = nodes.last().and_then(|last| last.children().first().copied()) else {
-            return Ok(None);
-        };
-        let Some(mut program) = Program::translate(&chain, input, is_host(device)) else { return Ok(None) };
-        program.shape.top = top.is_some();
-        let mut steps = steps(&chain);
-        if let Some(top) = top {
-            steps = format!("{steps}, {}", top.text(&nodes[0].schema()));
-        }
-        Ok(Some(DeviceExec {
-            chain: nodes.iter().copied().cloned().collect(),
-            input: input.clone(),
-            program: Arc::new(program),
-            top: top.cloned(),
-            steps,
-            device: device.clone(),
-            options: options.clone(),
-            metrics: ExecutionPlanMetricsSet::new(),
-        }))
-    }
-
-    /// The translated program that this node runs.
-    pub(crate) fn program(&self) -> &Program {
-        &self.program
+    pub(crate) fn new(operator: Arc<dyn Operator>, device: &Device, options: &DeviceOptions) -> DeviceExec {
+        let metrics = ExecutionPlanMetricsSet::new();
+        DeviceExec { operator, device: device.clone(), options: options.clone(), metrics }
     }
 
     /// The device that runs this node.
@@ -89,69 +48,94 @@ impl DeviceExec {
         &self.device
     }
 
-    /// The plan that feeds this node.
-    pub fn input(&self) -> &Arc<dyn ExecutionPlan> {
-        &self.input
+    /// The nodes of the plan that this node replaces, top first: each is the parent of the next; none
+    /// if it does what a node of the plan asks its input for.
+    pub fn replaced(&self) -> &[Arc<dyn ExecutionPlan>] {
+        &self.operator.nodes()[self.operator.added()..]
     }
 
-    /// The top one of the DataFusion nodes that this node replaces.
-    pub fn original(&self) -> &Arc<dyn ExecutionPlan> {
-        &self.chain[0]
+    fn original(&self) -> &dyn ExecutionPlan {
+        self.operator.nodes()[0].as_ref()
     }
 
-    /// Rebuilds the chain of DataFusion's nodes over another input.
-    fn rebuilt(
-        &self,
-        input: Arc<dyn ExecutionPlan>,
-        options: ReplaceChildrenOptions,
-    ) -> Result<Vec<Arc<dyn ExecutionPlan>>> {
-        let mut below = input;
-        let mut chain = vec![];
-        for node in self.chain.iter().rev() {
-            below = node.clone().replace_children(vec![below], options)?;
-            chain.push(below.clone());
+    fn node(&self, replaced: Replaced) -> Arc<dyn ExecutionPlan> {
+        match replaced {
+            Replaced::Ours(operator) => Arc::new(DeviceExec::new(operator, &self.device, &self.options)),
+            Replaced::Theirs(node) => node,
         }
-        chain.reverse();
-        Ok(chain)
     }
 
-    /// Translates the chain again; returns the chain itself if it can no longer be translated.
-    fn translated_again(&self, chain: &[Arc<dyn ExecutionPlan>]) -> Result<Arc<dyn ExecutionPlan>> {
-        let nodes: Vec<_> = chain.iter().collect();
-        Ok(match DeviceExec::of(&nodes, self.top.as_ref(), &self.device, &self.options)? {
-            Some(ours) => Arc::new(ours),
-            None => chain[0].clone(),
-        })
+    fn task(&self, partition: usize, context: Arc<TaskContext>) -> Task<'_> {
+        let (device, options, metrics) = (&self.device, &self.options, &self.metrics);
+        Task { partition, context, schema: self.schema(), device, options, metrics }
+    }
+
+    /// Opens a partition of an input, on this node's device if it is there.
+    fn open(&self, input: usize, partition: usize, context: &Arc<TaskContext>) -> Result<Source> {
+        let inputs = self.operator.inputs();
+        let Some(input) = inputs.get(input) else {
+            return datafusion::common::internal_err!("DeviceExec has {} children", inputs.len());
+        };
+        match on_device(input, partition, &self.device, context) {
+            Some(batches) => Ok(Source::Device(batches?)),
+            None => Ok(Source::Host(input.execute(partition, context.clone())?)),
+        }
+    }
+
+    fn execute_on_device(&self, partition: usize, context: Arc<TaskContext>) -> Result<DeviceBatches> {
+        let open = |input, partition| self.open(input, partition, &context);
+        self.operator.execute_on_device(self.task(partition, context.clone()), &open)
     }
 }
 
-/// The chain's steps, in execution order.
-fn steps(chain: &Chain) -> String {
-    let mut steps = vec![];
-    let joined = |exprs: &[Arc<dyn PhysicalExpr>]| {
-        exprs.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
-    };
-    if !chain.conditions.is_empty() {
-        let all: Vec<_> = chain.conditions.iter().map(ToString::to_string).collect();
-        steps.push(format!("filter=[{}]", all.join(" AND ")));
+/// Whether a plan's batches are on a device anyway, so that an operator there reads them as they are.
+pub(crate) fn is_on_device(plan: &Arc<dyn ExecutionPlan>, device: &Device) -> bool {
+    if is_host(device) {
+        return false;
     }
-    match &chain.aggregate {
-        None => steps.push(format!("project=[{}]", joined(&chain.row))),
-        Some(aggregate) => {
-            let functions: Vec<_> = aggregate.functions.iter().map(|function| function.name()).collect();
-            if !aggregate.keys.is_empty() {
-                steps.push(format!("group=[{}]", joined(&aggregate.keys)));
-            }
-            steps.push(format!("aggregate=[{}], mode={:?}", functions.join(", "), aggregate.mode));
-        }
+    if let Some(scan) = plan.downcast_ref::<DeviceScan>() {
+        return scan.is_on(device);
     }
-    steps.extend(chain.fetch.map(|rows| format!("fetch={rows}")));
-    steps.join(", ")
+    if let Some(merged) = merged(plan) {
+        return is_on_device(merged, device);
+    }
+    plan.downcast_ref::<DeviceExec>()
+        .is_some_and(|ours| ours.device.place() == device.place() && ours.operator.stays_on_device())
+}
+
+/// The input of a node that merges all partitions, in any order, into one.
+fn merged(plan: &Arc<dyn ExecutionPlan>) -> Option<&Arc<dyn ExecutionPlan>> {
+    let merge = plan.downcast_ref::<CoalescePartitionsExec>()?;
+    merge.fetch().is_none().then(|| merge.input())
+}
+
+/// A partition of a plan whose batches are on a device; `None` if they are not.
+fn on_device(
+    plan: &Arc<dyn ExecutionPlan>,
+    partition: usize,
+    device: &Device,
+    context: &Arc<TaskContext>,
+) -> Option<Result<DeviceBatches>> {
+    if !is_on_device(plan, device) {
+        return None;
+    }
+    if let Some(scan) = plan.downcast_ref::<DeviceScan>() {
+        return Some(scan.execute_on_device(partition));
+    }
+    if let Some(merged) = merged(plan) {
+        let all = 0..merged.output_partitioning().partition_count();
+        let all = all.map(|partition| on_device(merged, partition, device, context));
+        let all: Result<Vec<_>> = all.collect::<Option<Vec<_>>>()?.into_iter().collect();
+        return Some(all.map(|all| futures::stream::select_all(all).boxed()));
+    }
+    Some(plan.downcast_ref::<DeviceExec>()?.execute_on_device(partition, context.clone()))
 }
 
 impl fmt::Debug for DeviceExec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "DeviceExec({}, {}, {:?})", self.device.place(), self.steps, self.input)
+        write!(f, "DeviceExec({}, {}", self.device.place(), self.operator.steps())?;
+        self.operator.inputs().iter().try_for_each(|input| write!(f, ", {input:?}"))?;
+        write!(f, ")")
     }
 }
 
@@ -159,11 +143,11 @@ impl DisplayAs for DeviceExec {
     fn fmt_as(&self, kind: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match kind {
             DisplayFormatType::Default | DisplayFormatType::Verbose => {
-                write!(f, "DeviceExec: device={}, {}", self.device.place(), self.steps)
+                write!(f, "DeviceExec: device={}, {}", self.device.place(), self.operator.steps())
             }
             DisplayFormatType::TreeRender => {
                 writeln!(f, "device={}", self.device.place())?;
-                write!(f, "{}", self.steps)
+                write!(f, "{}", self.operator.steps())
             }
         }
     }
@@ -175,18 +159,18 @@ impl ExecutionPlan for DeviceExec {
     }
 
     fn properties(&self) -> &Arc<PlanProperties> {
-        self.chain[0].properties()
+        self.original().properties()
     }
 
     fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
-        vec![&self.input]
+        self.operator.inputs()
     }
 
     fn apply_expressions(
         &self,
         f: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
     ) -> Result<TreeNodeRecursion> {
-        for node in &self.chain {
+        for node in self.operator.nodes() {
             if node.apply_expressions(f)? == TreeNodeRecursion::Stop {
                 return Ok(TreeNodeRecursion::Stop);
             }
@@ -195,60 +179,45 @@ impl ExecutionPlan for DeviceExec {
     }
 
     fn maintains_input_order(&self) -> Vec<bool> {
-        let keeps = |node: &Arc<dyn ExecutionPlan>| node.maintains_input_order().iter().all(|keeps| *keeps);
-        vec![self.top.is_none() && self.chain.iter().all(keeps)]
+        self.operator.maintains_input_order()
     }
 
     fn input_distribution_requirements(&self) -> datafusion::physical_plan::InputDistributionRequirements {
         // The other nodes of a chain require nothing.
-        self.chain[0].input_distribution_requirements()
+        self.original().input_distribution_requirements()
     }
 
     fn benefits_from_input_partitioning(&self) -> Vec<bool> {
-        self.chain[0].benefits_from_input_partitioning()
+        self.original().benefits_from_input_partitioning()
     }
 
     fn replace_children(
         self: Arc<Self>,
-        mut children: Vec<Arc<dyn ExecutionPlan>>,
+        children: Vec<Arc<dyn ExecutionPlan>>,
         options: ReplaceChildrenOptions,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        let (Some(input), true) = (children.pop(), children.is_empty()) else {
-            return datafusion::common::internal_err!("DeviceExec has one child");
-        };
-        self.translated_again(&self.rebuilt(input, options)?)
+        let expected = self.operator.inputs().len();
+        if children.len() != expected {
+            return datafusion::common::internal_err!("{} children for {expected}", children.len());
+        }
+        Ok(self.node(self.operator.over(children, options)?))
     }
 
     fn with_new_children(
         self: Arc<Self>,
         children: Vec<Arc<dyn ExecutionPlan>>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        let mode = datafusion::physical_plan::execution_plan::ChildrenPropertiesMode::Recompute;
-        self.replace_children(children, ReplaceChildrenOptions::new(mode))
+        let options = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
+        self.replace_children(children, options)
+    }
+
+    fn reset_state(self: Arc<Self>) -> Result<Arc<dyn ExecutionPlan>> {
+        Ok(self.node(self.operator.again()?))
     }
 
     fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
-        let on_device = !is_host(&self.device);
-        let counters = Counters::new(&self.metrics, partition, on_device);
-        let (program, schema) = (self.program.clone(), self.schema());
-        let batch_rows = context.session_config().batch_size();
-        if on_device {
-            let run = gpu::Run {
-                program,
-                top: self.top.clone(),
-                schema,
-                batch_rows,
-                device: self.device.clone(),
-                options: self.options.clone(),
-                counters,
-            };
-            return gpu::run(run, &self.input, partition, context);
-        }
-        let run_batches = self.options.run_batches;
-        let reservation =
-            MemoryConsumer::new(format!("DeviceExec[{partition}]")).register(context.memory_pool());
-        let input = self.input.execute(partition, context)?;
-        Ok(host::run(host::Run { program, input, schema, batch_rows, run_batches, reservation, counters }))
+        let open = |input, partition| self.open(input, partition, &context);
+        self.operator.execute(self.task(partition, context.clone()), &open)
     }
 
     fn metrics(&self) -> Option<MetricsSet> {
@@ -256,7 +225,7 @@ impl ExecutionPlan for DeviceExec {
     }
 
     fn child_stats_requests(&self, partition: Option<usize>) -> Vec<ChildStats> {
-        vec![ChildStats::At(partition)]
+        self.original().child_stats_requests(partition)
     }
 
     fn statistics_from_inputs(
@@ -264,50 +233,22 @@ impl ExecutionPlan for DeviceExec {
         input: &[Arc<Statistics>],
         args: &StatisticsArgs,
     ) -> Result<Arc<Statistics>> {
-        let mut statistics = input.to_vec();
-        for node in self.chain.iter().rev() {
-            statistics = vec![node.statistics_from_inputs(&statistics, args)?];
-        }
-        match statistics.pop() {
-            Some(statistics) if self.top.is_some() => {
-                Ok(Arc::new(Arc::unwrap_or_clone(statistics).to_inexact()))
-            }
-            Some(statistics) => Ok(statistics),
-            None => datafusion::common::internal_err!("DeviceExec has one child"),
-        }
+        self.operator.statistics(input, args)
     }
 
     fn supports_limit_pushdown(&self) -> bool {
-        self.top.is_none() && self.chain.iter().all(|node| node.supports_limit_pushdown())
+        self.operator.supports_limit_pushdown()
     }
 
     fn fetch(&self) -> Option<usize> {
-        self.program.fetch
+        self.operator.fetch()
     }
 
     fn with_fetch(&self, fetch: Option<usize>) -> Option<Arc<dyn ExecutionPlan>> {
-        // The limit goes to a filter, since the nodes above it keep all rows. One row needs no limit.
-        if matches!(self.program.work, crate::program::Work::Aggregate(_)) || self.top.is_some() {
-            return None;
-        }
-        let at = self.chain.iter().position(|node| node.with_fetch(fetch).is_some())?;
-        let mut below = self.chain[at].with_fetch(fetch)?;
-        let mut chain: Vec<_> = self.chain[at + 1..].iter().rev().cloned().collect();
-        chain.push(below.clone());
-        let mode = datafusion::physical_plan::execution_plan::ChildrenPropertiesMode::Recompute;
-        for node in self.chain[..at].iter().rev() {
-            below = node.clone().replace_children(vec![below], ReplaceChildrenOptions::new(mode)).ok()?;
-            chain.push(below.clone());
-        }
-        chain.reverse();
-        self.translated_again(&chain).ok()
+        Some(self.node(self.operator.with_fetch(fetch)?))
     }
 
     fn cardinality_effect(&self) -> CardinalityEffect {
-        match (self.program.condition.is_some() || self.top.is_some(), &self.program.work) {
-            (_, crate::program::Work::Aggregate(_)) => CardinalityEffect::LowerEqual,
-            (true, _) => CardinalityEffect::LowerEqual,
-            (false, _) => CardinalityEffect::Equal,
-        }
+        self.operator.cardinality_effect()
     }
 }

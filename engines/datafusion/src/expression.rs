@@ -81,6 +81,11 @@ pub(crate) fn has_type(expr: &Expr, data_type: &DataType, inputs: &Inputs) -> bo
     bound.is_ok_and(|bound| *bound.schema().field(0).data_type() == our_type(data_type))
 }
 
+/// The number of the column that an expression is; `None` if it is more.
+pub(crate) fn column_of(expr: &Arc<dyn PhysicalExpr>) -> Option<usize> {
+    expr.downcast_ref::<Column>().map(|column| column.index())
+}
+
 fn type_of(expr: &Arc<dyn PhysicalExpr>, inputs: &Inputs) -> Option<DataType> {
     expr.data_type(inputs.theirs()).ok()
 }

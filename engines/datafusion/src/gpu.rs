@@ -5,17 +5,15 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use bowstring::compute::BoundQuery;
 use bowstring::device::Mark;
 use bowstring::{Device, DeviceBatch, Pending, Stream};
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::error::Result;
-use datafusion::execution::TaskContext;
-use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
+use datafusion::execution::memory_pool::MemoryReservation;
+use datafusion::physical_plan::SendableRecordBatchStream;
 use datafusion::physical_plan::aggregates::{AccumulatorItem, create_accumulators, finalize_aggregation};
 use datafusion::physical_plan::metrics::RecordOutput;
-use datafusion::physical_plan::{ExecutionPlan, SendableRecordBatchStream};
 
 use crate::arguments::Arguments;
 use crate::bridge::batch_out;
@@ -23,8 +21,9 @@ use crate::config::DeviceOptions;
 use crate::device::stream_of;
 use crate::error::{external, refused};
 use crate::metrics::{Busy, Counters};
-use crate::program::{Aggregated, Output, Program, Work};
-use crate::streams::{BatchSource, arrived, parts, row, stream_of_batches};
+use crate::operator::{DeviceBatches, Source};
+use crate::program::{Aggregated, Program, Work};
+use crate::streams::{BatchSource, arrived, batches_of, parts, row, stream_of_batches};
 use crate::top::Top;
 use crate::uploads::{Taken, Uploads};
 
@@ -39,25 +38,15 @@ pub(crate) struct Run {
     pub batch_rows: usize,
     pub device: Device,
     pub options: DeviceOptions,
+    /// The session's memory that uploads hold.
+    pub reservation: MemoryReservation,
     pub counters: Counters,
 }
 
 /// Starts a partition and returns its output stream.
-pub(crate) fn run(
-    run: Run,
-    input: &Arc<dyn ExecutionPlan>,
-    partition: usize,
-    context: Arc<TaskContext>,
-) -> Result<SendableRecordBatchStream> {
-    let stream = stream_of(&run.device)?;
-    let consumer = MemoryConsumer::new(format!("DeviceExec[{partition}]"));
-    let reservation = consumer.register(context.memory_pool());
-    let columns = columns(&run.program);
-    let uploads = Uploads::new(input, partition, context, columns, &stream, (&run.options, &run.counters))?;
-    let left = run.program.fetch.unwrap_or(usize::MAX);
+pub(crate) fn run(run: Run, source: Source) -> Result<SendableRecordBatchStream> {
     let schema = run.schema.clone();
-    let busy = Busy::new(&stream, &run.counters);
-    let mut work = Under { run, stream, uploads, reservation, under_way: VecDeque::new(), busy, left };
+    let mut work = Under::new(run, source)?;
     if let Work::Aggregate(aggregated) = &work.run.program.work
         && aggregated.states.keys.is_empty()
     {
@@ -65,6 +54,12 @@ pub(crate) fn run(
         return Ok(row(schema, async move { work.aggregated(accumulators).await }));
     }
     Ok(stream_of_batches(schema, Made { work, ready: VecDeque::new() }))
+}
+
+/// Starts a partition, whose rows stay on the device.
+pub(crate) fn run_on_device(run: Run, source: Source) -> Result<DeviceBatches> {
+    let made = Made { work: Under::new(run, source)?, ready: VecDeque::new() };
+    Ok(Box::pin(batches_of::<DeviceBatch>(made)))
 }
 
 /// The columns that are uploaded, and their schema.
@@ -102,7 +97,6 @@ struct Under {
     run: Run,
     stream: Stream,
     uploads: Uploads,
-    reservation: MemoryReservation,
     /// The work in flight, oldest first.
     under_way: VecDeque<Begun>,
     busy: Busy,
@@ -111,26 +105,26 @@ struct Under {
 }
 
 impl Under {
+    fn new(run: Run, source: Source) -> Result<Under> {
+        let stream = stream_of(&run.device)?;
+        let uploads = Uploads::new(source, columns(&run.program), &run.options, &run.counters);
+        let left = run.program.fetch.unwrap_or(usize::MAX);
+        let busy = Busy::new(&stream, &run.counters);
+        Ok(Under { run, stream, uploads, under_way: VecDeque::new(), busy, left })
+    }
+
     /// Fills the device with as many pieces of work as allowed, then waits for the oldest; `None` at the end.
     async fn next(&mut self) -> Result<Option<Ended>> {
-        'begin: while self.under_way.len() < self.run.options.in_flight.max(1) {
-            let Some(mut taken) = self.uploads.gathered().await? else { break };
-            while let Err(error) = self.reservation.try_grow(taken.bytes()) {
-                if !self.under_way.is_empty() {
-                    // Memory becomes free again when the work in flight completes.
-                    self.uploads.put_back(taken);
-                    break 'begin;
-                }
-                taken = match self.uploads.halved(&taken)? {
-                    Some(half) => half,
-                    None => return Err(error),
-                };
-            }
+        while self.under_way.len() < self.run.options.in_flight.max(1) {
+            let Some(taken) = self.uploads.gathered().await? else { break };
+            // Memory becomes free again when the work in flight completes.
+            let waits = !self.under_way.is_empty();
+            let Some(taken) = self.uploads.granted(taken, &self.run.reservation, waits)? else { break };
             let bytes = taken.bytes();
             match self.begin(taken) {
                 Ok((made, of, from)) => self.under_way.push_back(Begun { made, of, from, bytes }),
                 Err(error) => {
-                    self.reservation.shrink(bytes);
+                    self.run.reservation.shrink(bytes);
                     return Err(error);
                 }
             }
@@ -142,7 +136,7 @@ impl Under {
         let waited = self.run.counters.device_wait.timer();
         let made = made.await;
         waited.done();
-        self.reservation.shrink(bytes);
+        self.run.reservation.shrink(bytes);
         Ok(Some(Ended { made, of, from }))
     }
 
@@ -152,7 +146,7 @@ impl Under {
         let _timer = counters.baseline.elapsed_compute().timer();
         let (program, stream) = (&self.run.program, &self.stream);
         let from = stream.mark().map_err(external)?;
-        let batch = self.uploads.upload(taken, stream, counters)?;
+        let batch = self.uploads.upload(taken, stream)?;
         let kept = match &program.condition {
             None => Pending::known(Ok(batch)),
             Some(condition) => condition.whole.predicate.run(&batch, stream),
@@ -160,10 +154,8 @@ impl Under {
         let stream = stream.clone();
         match &program.work {
             Work::Rows(rows) => {
-                let (projection, outputs) = (rows.projection.clone(), rows.outputs.clone());
-                let schema = rows.schema.clone();
-                let made = move |kept| outputs_of(&kept, &schema, projection.as_ref(), &outputs, &stream);
-                Ok((kept.map(made), None, from))
+                let rows = rows.clone();
+                Ok((kept.map(move |kept| rows.of(&kept, &stream)), None, from))
             }
             Work::Aggregate(aggregated) if program.condition.is_none() => {
                 let batch = kept.wait().map_err(external)?;
@@ -239,37 +231,13 @@ impl Under {
     }
 }
 
-/// Computes the output columns, still on the device.
-fn outputs_of(
-    kept: &DeviceBatch,
-    schema: &arrow_schema::SchemaRef,
-    projection: Option<&BoundQuery>,
-    outputs: &[Output],
-    stream: &Stream,
-) -> bowstring::Result<DeviceBatch> {
-    // Columns that only the condition reads come last.
-    let columns = kept.columns()[..schema.fields().len()].to_vec();
-    let batch = DeviceBatch::try_new(schema.clone(), columns, kept.len())?;
-    let computed = projection.map(|projection| projection.run(&batch, stream).wait()).transpose()?;
-    let (mut fields, mut columns) = (vec![], vec![]);
-    for output in outputs {
-        let (from, column) = match (*output, &computed) {
-            (Output::Computed(column), Some(computed)) => (computed, column),
-            (Output::Kept(column) | Output::Computed(column), _) => (&batch, column),
-        };
-        fields.push(from.schema().field(column).clone().with_nullable(true));
-        columns.push(from.columns()[column].clone());
-    }
-    DeviceBatch::try_new(Arc::new(arrow_schema::Schema::new(fields)), columns, batch.len())
-}
-
 /// The output rows, in batches of the requested size.
 struct Made {
     work: Under,
     ready: VecDeque<RecordBatch>,
 }
 
-impl BatchSource for Made {
+impl BatchSource<RecordBatch> for Made {
     async fn next(&mut self) -> Result<Option<RecordBatch>> {
         loop {
             if let Some(batch) = self.ready.pop_front() {
@@ -285,12 +253,7 @@ impl BatchSource for Made {
             let program = self.work.run.program.clone();
             let batch = match &program.work {
                 Work::Rows(_) => {
-                    let mut made = ended.made;
-                    if let (Ok(all), Some(top)) = (&made, &self.work.run.top) {
-                        made = top.first(all.clone(), &self.work.stream).await;
-                    }
-                    self.work.busy.queued(ended.from).map_err(external)?;
-                    let made = made.map_err(external)?;
+                    let made = self.work.rows(ended).await?;
                     let there = self.work.downloaded(&made).await.map_err(external)?;
                     self.work.converted(&there, batch_out)?
                 }
@@ -303,7 +266,32 @@ impl BatchSource for Made {
     }
 }
 
+impl BatchSource<DeviceBatch> for Made {
+    async fn next(&mut self) -> Result<Option<DeviceBatch>> {
+        if self.work.left == 0 {
+            self.work.busy.count();
+            return Ok(None);
+        }
+        let Some(ended) = self.work.next().await? else { return Ok(None) };
+        let made = self.work.rows(ended).await?;
+        let made = made.slice(0, made.len().min(self.work.left)).map_err(external)?;
+        self.work.left -= made.len();
+        self.work.run.counters.baseline.record_output(made.len());
+        Ok(Some(made))
+    }
+}
+
 impl Under {
+    /// The rows of a completed piece of work.
+    async fn rows(&mut self, ended: Ended) -> Result<DeviceBatch> {
+        let mut made = ended.made;
+        if let (Ok(all), Some(top)) = (&made, &self.run.top) {
+            made = top.first(all.clone(), &self.stream).await;
+        }
+        self.busy.queued(ended.from).map_err(external)?;
+        made.map_err(external)
+    }
+
     /// Downloads a batch, and returns when its copies have arrived.
     async fn downloaded(&mut self, made: &DeviceBatch) -> bowstring::Result<DeviceBatch> {
         let from = self.stream.mark()?;

@@ -20,7 +20,8 @@ use crate::arguments::Arguments;
 use crate::bridge::{array_out, batch_in};
 use crate::error::{external, refused};
 use crate::metrics::Counters;
-use crate::program::{Aggregated, Output, Program, Rows, Tested, Work};
+use crate::program::{Aggregated, Program, Tested, Work};
+use crate::rows::{Output, Rows};
 use crate::streams::{BatchSource, bytes_of, parts, row, stream_of_batches};
 
 /// The program and settings of one partition.
@@ -69,7 +70,7 @@ struct Kept {
     ended: bool,
 }
 
-impl BatchSource for Kept {
+impl BatchSource<RecordBatch> for Kept {
     async fn next(&mut self) -> Result<Option<RecordBatch>> {
         loop {
             if let Some(batch) = self.coalescer.as_mut().and_then(LimitedBatchCoalescer::next_completed_batch)
@@ -304,7 +305,7 @@ struct Groups {
     ready: VecDeque<RecordBatch>,
 }
 
-impl BatchSource for Groups {
+impl BatchSource<RecordBatch> for Groups {
     async fn next(&mut self) -> Result<Option<RecordBatch>> {
         let program = self.runs.program.clone();
         let Work::Aggregate(aggregated) = &program.work else {

@@ -4,16 +4,17 @@ use arrow_schema::SchemaRef;
 use bowstring::compute::{BoundQuery, Query};
 use bowstring::expr::Expr;
 use datafusion::arrow::datatypes::DataType;
+use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::aggregates::AggregateMode;
-use datafusion::physical_plan::{ExecutionPlan, PhysicalExpr};
 use std::sync::Arc;
 
 use crate::aggregate::States;
 use crate::arguments::Arguments;
 use crate::chain::Chain;
-use crate::expression::{Made, has_type, is_text, options, translate};
+use crate::expression::{Made, column_of, has_type, is_text, options, translate};
 use crate::inputs::Inputs;
 use crate::masked::Masked;
+use crate::rows::{Output, Rows};
 
 /// The operations of a chain on batches of its input.
 #[derive(Debug)]
@@ -53,25 +54,6 @@ pub(crate) struct Tested {
 pub(crate) enum Work {
     Rows(Box<Rows>),
     Aggregate(Box<Aggregated>),
-}
-
-/// Columns that are copied or computed.
-#[derive(Debug)]
-pub(crate) struct Rows {
-    pub columns: Vec<usize>,
-    pub schema: SchemaRef,
-    /// Bound to `columns`; `None` if no column is computed.
-    pub projection: Option<BoundQuery>,
-    pub outputs: Vec<Output>,
-}
-
-/// The source of an output column.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Output {
-    /// The index of one of `columns`.
-    Kept(usize),
-    /// The index of one of the projection's results.
-    Computed(usize),
 }
 
 /// An aggregation to one row, or to one for each group.
@@ -212,14 +194,5 @@ fn rows(chain: &Chain, inputs: &mut Inputs, shape: &mut Shape) -> Option<Rows> {
         computed.push(made.expr);
     }
     shape.computed = computed.len();
-    let schema = inputs.schema();
-    let projection = match computed.is_empty() {
-        true => None,
-        false => Some(Query::new().select(&computed).bind(&schema, &options()).ok()?),
-    };
-    Some(Rows { columns: inputs.used().to_vec(), schema, projection, outputs })
-}
-
-fn column_of(expr: &Arc<dyn PhysicalExpr>) -> Option<usize> {
-    expr.downcast_ref::<datafusion::physical_expr::expressions::Column>().map(|column| column.index())
+    Rows::new(inputs, &computed, outputs)
 }

@@ -11,15 +11,16 @@ use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceC
 use datafusion::physical_plan::sorts::sort::SortExec;
 
 use crate::chain::nodes;
+use crate::chained::Chained;
 use crate::config::DeviceOptions;
 use crate::cost::pays;
 use crate::device::{is_host, open};
-use crate::exec::DeviceExec;
+use crate::exec::{DeviceExec, is_on_device};
+use crate::operator::Operator;
 use crate::steps::in_two_steps;
 use crate::top::{Top, all_columns};
 
-/// Replaces chains of filters, projections and aggregates by our operators, if a chain can be
-/// translated whole and it pays.
+/// Replaces chains of filters, projections and aggregates by our operators, if a chain can be translated whole and it pays.
 ///
 /// It runs after DataFusion's own rules: whatever they have pushed into scans stays there, and no rule moves
 /// our operators.
@@ -42,7 +43,7 @@ impl PhysicalOptimizerRule for DeviceRule {
         let options = DeviceOptions::of(config);
         match open(&options.device)? {
             None => Ok(plan),
-            Some(device) => below(plan, &device, &options),
+            Some(device) => Rewrite { device, options }.below(plan),
         }
     }
 
@@ -55,85 +56,83 @@ impl PhysicalOptimizerRule for DeviceRule {
     }
 }
 
-/// Replaces chains where it pays, from the top down, longest chain first.
-fn below(
-    plan: Arc<dyn ExecutionPlan>,
-    device: &Device,
-    options: &DeviceOptions,
-) -> Result<Arc<dyn ExecutionPlan>> {
-    if plan.is::<DeviceExec>() {
-        return Ok(plan);
-    }
-    if let Some(ours) = longest(&plan, None, device, options)? {
-        let input = ours.input().clone();
-        return with_children(Arc::new(ours), vec![input], device, options);
-    }
-    if let Some(merged) = in_two_steps(&plan)?
-        && let [partial] = merged.children()[..]
-        && longest(partial, None, device, options)?.is_some_and(|ours| ours.program().shape.groups)
-    {
-        let partial = partial.clone();
-        return with_children(merged, vec![partial], device, options);
-    }
-    if let Some(sort) = plan.downcast_ref::<SortExec>()
-        && !is_host(device)
-        && let Some(top) = Top::of(sort)
-        && let Some(ours) = first_rows(sort.input(), &top, device, options)?
-    {
-        let input = ours.input().clone();
-        let first = with_children(Arc::new(ours), vec![input], device, options)?;
-        return plan.replace_children(vec![first], ReplaceChildrenOptions::new(ChildrenPropertiesMode::Keep));
-    }
-    let children = plan.children().into_iter().cloned().collect();
-    with_children(plan, children, device, options)
+/// The device and the options of a plan that is being rewritten.
+struct Rewrite {
+    device: Device,
+    options: DeviceOptions,
 }
 
-/// The longest chain from this node downwards that can be translated and pays.
-fn longest(
-    plan: &Arc<dyn ExecutionPlan>,
-    top: Option<&Top>,
-    device: &Device,
-    options: &DeviceOptions,
-) -> Result<Option<DeviceExec>> {
-    let found = nodes(plan);
-    for length in (1..=found.len()).rev() {
-        let Some(ours) = DeviceExec::of(&found[..length], top, device, options)? else { continue };
-        if pays(&ours.program().shape, ours.input(), device, options) {
-            return Ok(Some(ours));
+impl Rewrite {
+    /// Replaces chains where it pays, from the top down, longest chain first.
+    fn below(&self, plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
+        if plan.is::<DeviceExec>() {
+            return Ok(plan);
+        }
+        if let Some(ours) = self.longest(&plan, None)? {
+            return self.with_children(self.node(ours));
+        }
+        if let Some(merged) = in_two_steps(&plan)?
+            && let [partial] = merged.children()[..]
+            && let Some(ours) = self.longest(partial, None)?
+            && ours.program().shape.groups
+        {
+            let partial = self.node(ours.with_first_added());
+            let partial = self.with_children(partial)?;
+            return over(merged, vec![partial]);
+        }
+        if let Some(sort) = plan.downcast_ref::<SortExec>()
+            && !is_host(&self.device)
+            && let Some(top) = Top::of(sort)
+            && let Some(ours) = self.first_rows(sort.input(), &top)?
+        {
+            let first = self.with_children(self.node(ours))?;
+            return over(plan, vec![first]);
+        }
+        self.with_children(plan)
+    }
+
+    /// The longest chain from this node downwards that can be translated and pays.
+    fn longest(&self, plan: &Arc<dyn ExecutionPlan>, top: Option<&Top>) -> Result<Option<Chained>> {
+        let found = nodes(plan);
+        for length in (1..=found.len()).rev() {
+            let Some(ours) = Chained::of(&found[..length], top, is_host(&self.device))? else { continue };
+            let input = ours.input();
+            let there = is_on_device(input, &self.device);
+            if pays(&ours.program().shape, input, there, &self.device, &self.options) {
+                return Ok(Some(ours));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The operator below a sort that keeps only the first rows.
+    fn first_rows(&self, input: &Arc<dyn ExecutionPlan>, top: &Top) -> Result<Option<Chained>> {
+        match self.longest(input, Some(top))? {
+            Some(ours) => Ok(Some(ours)),
+            None => {
+                let all = self.longest(&all_columns(input)?, Some(top))?;
+                Ok(all.map(Chained::with_first_added))
+            }
         }
     }
-    Ok(None)
-}
 
-/// The operator below a sort that keeps only the first rows.
-fn first_rows(
-    input: &Arc<dyn ExecutionPlan>,
-    top: &Top,
-    device: &Device,
-    options: &DeviceOptions,
-) -> Result<Option<DeviceExec>> {
-    match longest(input, Some(top), device, options)? {
-        Some(ours) => Ok(Some(ours)),
-        None => longest(&all_columns(input)?, Some(top), device, options),
+    fn node(&self, operator: impl Operator + 'static) -> Arc<dyn ExecutionPlan> {
+        Arc::new(DeviceExec::new(Arc::new(operator), &self.device, &self.options))
+    }
+
+    fn with_children(&self, plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
+        let made = plan.children().into_iter().map(|child| self.below(child.clone()));
+        over(plan.clone(), made.collect::<Result<_>>()?)
     }
 }
 
-fn with_children(
+/// Puts a node over other children. Ours report the same properties as those that they replace.
+fn over(
     plan: Arc<dyn ExecutionPlan>,
     children: Vec<Arc<dyn ExecutionPlan>>,
-    device: &Device,
-    options: &DeviceOptions,
 ) -> Result<Arc<dyn ExecutionPlan>> {
-    let mut changed = false;
-    let mut made = vec![];
-    for child in children {
-        let new = below(child.clone(), device, options)?;
-        changed |= !Arc::ptr_eq(&new, &child);
-        made.push(new);
-    }
-    if !changed {
+    if plan.children().into_iter().zip(&children).all(|(old, new)| Arc::ptr_eq(old, new)) {
         return Ok(plan);
     }
-    // Our operators report the same properties as the operators that they replace.
-    plan.replace_children(made, ReplaceChildrenOptions::new(ChildrenPropertiesMode::Keep))
+    plan.replace_children(children, ReplaceChildrenOptions::new(ChildrenPropertiesMode::Keep))
 }

@@ -22,15 +22,14 @@ use datafusion::physical_plan::{
     DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PhysicalExpr, PlanProperties,
     SendableRecordBatchStream,
 };
+use futures::StreamExt;
 
 use crate::bridge::batch_out;
 use crate::device::stream_of;
 use crate::error::external;
 use crate::metrics::Counters;
+use crate::operator::DeviceBatches;
 use crate::streams::{arrived, parts};
-
-/// The batches of one partition, on their device.
-pub(crate) type DeviceBatches = Box<dyn Iterator<Item = bowstring::Result<DeviceBatch>> + Send>;
 
 /// A scan of batches on a device.
 pub struct DeviceScan {
@@ -71,12 +70,13 @@ impl DeviceScan {
     }
 
     /// The batches of a partition on their device, reduced to the projected columns.
-    pub(crate) fn execute_device(&self, partition: usize) -> Result<DeviceBatches> {
+    pub(crate) fn execute_on_device(&self, partition: usize) -> Result<DeviceBatches> {
         let Some(batches) = self.partitions.get(partition).cloned() else {
             return datafusion::common::internal_err!("no partition {partition}");
         };
         let columns = self.columns.clone();
-        Ok(Box::new(batches.into_iter().map(move |batch| projected(&batch, &columns))))
+        let batches = batches.into_iter().map(move |batch| projected(&batch, &columns).map_err(external));
+        Ok(Box::pin(futures::stream::iter(batches)))
     }
 
     fn rows(&self) -> usize {
@@ -174,14 +174,14 @@ impl ExecutionPlan for DeviceScan {
         let (stream, schema) = (stream_of(&self.device)?, self.schema());
         let counters = Counters::new(&self.metrics, partition, true);
         let (each, to) = (context.session_config().batch_size(), schema.clone());
-        let batches = self.execute_device(partition)?;
+        let batches = self.execute_on_device(partition)?;
         let downloaded = futures::stream::unfold(Some(batches), move |batches| {
             let (stream, to, counters) = (stream.clone(), to.clone(), counters.clone());
             async move {
                 let mut batches = batches?;
-                let next = batches.next()?;
+                let next = batches.next().await?;
                 let down = async {
-                    let pending = stream.download_later(&next.map_err(external)?).map_err(external)?;
+                    let pending = stream.download_later(&next?).map_err(external)?;
                     let there = arrived(pending).await.map_err(external)?;
                     counters.rows_down.add(there.len());
                     counters.baseline.record_output(there.len());
@@ -193,7 +193,7 @@ impl ExecutionPlan for DeviceScan {
                 }
             }
         });
-        let sliced = futures::StreamExt::flat_map(downloaded, move |batch| {
+        let sliced = downloaded.flat_map(move |batch| {
             let parts: Vec<Result<RecordBatch>> = match batch {
                 Err(error) => vec![Err(error)],
                 Ok(batch) => parts(&batch, each).map(Ok).collect(),

@@ -8,25 +8,33 @@ use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::error::Result;
 use datafusion::physical_plan::SendableRecordBatchStream;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use futures::Stream;
 
 use crate::error::refused;
 
-/// A source of batches.
-pub(crate) trait BatchSource: Send + 'static {
+/// A source of batches, in host memory or on a device.
+pub(crate) trait BatchSource<T>: Send + 'static {
     /// The next batch; `None` at the end.
-    fn next(&mut self) -> impl Future<Output = Result<Option<RecordBatch>>> + Send;
+    fn next(&mut self) -> impl Future<Output = Result<Option<T>>> + Send;
 }
 
-/// A stream of the source's batches, up to its end or its first error.
-pub(crate) fn stream_of_batches(schema: SchemaRef, source: impl BatchSource) -> SendableRecordBatchStream {
-    let batches = futures::stream::unfold(Some(source), |source| async {
+/// The source's batches, up to its end or its first error.
+pub(crate) fn batches_of<T: Send>(source: impl BatchSource<T>) -> impl Stream<Item = Result<T>> + Send {
+    futures::stream::unfold(Some(source), |source| async {
         let mut source = source?;
         match source.next().await {
             Ok(batch) => batch.map(|batch| (Ok(batch), Some(source))),
             Err(error) => Some((Err(error), None)),
         }
-    });
-    Box::pin(RecordBatchStreamAdapter::new(schema, batches))
+    })
+}
+
+/// A stream of the source's batches, up to its end or its first error.
+pub(crate) fn stream_of_batches(
+    schema: SchemaRef,
+    source: impl BatchSource<RecordBatch>,
+) -> SendableRecordBatchStream {
+    Box::pin(RecordBatchStreamAdapter::new(schema, batches_of(source)))
 }
 
 /// A stream of the one batch that a future returns.

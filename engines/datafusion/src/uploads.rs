@@ -1,26 +1,24 @@
 //! The input of a device: host batches, merged until they are large enough, or batches that are already on
 //! the device.
 
-use std::sync::Arc;
-
 use bowstring::{DeviceBatch, Stream};
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::compute::concat_batches;
 use datafusion::error::Result;
-use datafusion::execution::TaskContext;
-use datafusion::physical_plan::{ExecutionPlan, SendableRecordBatchStream};
+use datafusion::execution::memory_pool::MemoryReservation;
 use futures::StreamExt;
 
 use crate::bridge::batch_in;
 use crate::config::DeviceOptions;
 use crate::error::{external, refused};
 use crate::metrics::Counters;
-use crate::scan::{DeviceBatches, DeviceScan};
+use crate::operator::Source;
 use crate::streams::bytes_of;
 
 /// The source of batches, with the columns that are needed.
 pub(crate) struct Uploads {
-    source: Source,
+    /// `None` after its end.
+    source: Option<Source>,
     columns: Vec<usize>,
     schema: arrow_schema::SchemaRef,
     upload_rows: usize,
@@ -28,12 +26,6 @@ pub(crate) struct Uploads {
     counters: Counters,
     /// Batches for which no memory was available; the last comes next.
     put_back: Vec<Taken>,
-}
-
-enum Source {
-    Host(SendableRecordBatchStream),
-    Device(DeviceBatches),
-    Ended,
 }
 
 /// The unit of one upload.
@@ -54,29 +46,22 @@ impl Taken {
 }
 
 impl Uploads {
-    /// Opens a partition of an input. A scan of batches on the same device returns them without copying.
+    /// The uploads of a partition. Batches that are on the device already are not copied.
     pub fn new(
-        input: &Arc<dyn ExecutionPlan>,
-        partition: usize,
-        context: Arc<TaskContext>,
+        source: Source,
         (columns, schema): (Vec<usize>, arrow_schema::SchemaRef),
-        stream: &Stream,
-        (options, counters): (&DeviceOptions, &Counters),
-    ) -> Result<Uploads> {
-        let scan = input.downcast_ref::<DeviceScan>();
-        let source = match scan.filter(|scan| scan.is_on(stream.device())) {
-            Some(scan) => Source::Device(scan.execute_device(partition)?),
-            None => Source::Host(input.execute(partition, context)?),
-        };
-        Ok(Uploads {
-            source,
+        options: &DeviceOptions,
+        counters: &Counters,
+    ) -> Uploads {
+        Uploads {
+            source: Some(source),
             columns,
             schema,
             upload_rows: options.upload_rows.max(1),
             upload_bytes: options.upload_bytes.max(1),
             counters: counters.clone(),
             put_back: vec![],
-        })
+        }
     }
 
     /// Gathers the next upload; `None` at the end.
@@ -88,19 +73,19 @@ impl Uploads {
         let all: Vec<usize> = (0..self.columns.len()).collect();
         while rows < self.upload_rows && bytes < self.upload_bytes {
             let batch = match &mut self.source {
-                Source::Ended => break,
-                Source::Device(batches) => match batches.next() {
+                None => break,
+                Some(Source::Device(batches)) => match batches.next().await.transpose()? {
                     Some(batch) => {
-                        let batch = batch.map_err(external)?;
                         self.counters.rows_in.add(batch.len());
                         return self.of_device(&batch).map(Some);
                     }
                     None => None,
                 },
-                Source::Host(input) => input.next().await.transpose()?,
+                Some(Source::Host(input)) => input.next().await.transpose()?,
             };
             let Some(batch) = batch else {
-                self.source = Source::Ended;
+                // The input's resources are not needed any more.
+                self.source = None;
                 break;
             };
             self.counters.rows_in.add(batch.num_rows());
@@ -121,14 +106,29 @@ impl Uploads {
         Ok(Some(Taken::Host { batch, bytes }))
     }
 
-    /// Keeps a batch for later, if memory is short.
-    pub fn put_back(&mut self, taken: Taken) {
-        self.put_back.push(taken);
+    /// Takes the session's memory for an upload, or for a part of it if there is no more; the rest comes
+    /// later. Returns `None` if memory `waits` to be freed; then all of it comes later.
+    pub fn granted(
+        &mut self,
+        mut taken: Taken,
+        reservation: &MemoryReservation,
+        waits: bool,
+    ) -> Result<Option<Taken>> {
+        while let Err(error) = reservation.try_grow(taken.bytes()) {
+            if waits {
+                self.put_back.push(taken);
+                return Ok(None);
+            }
+            taken = match self.halved(&taken)? {
+                Some(half) => half,
+                None => return Err(error),
+            };
+        }
+        Ok(Some(taken))
     }
 
-    /// Returns the first half of a batch for which there is no memory, and keeps the other half for later;
-    /// `None` if it cannot be divided.
-    pub fn halved(&mut self, taken: &Taken) -> Result<Option<Taken>> {
+    /// Returns the first half of a batch, and keeps the other half for later; `None` if it cannot be divided.
+    fn halved(&mut self, taken: &Taken) -> Result<Option<Taken>> {
         let Taken::Host { batch, .. } = taken else { return Ok(None) };
         let (rows, first) = (batch.num_rows(), batch.num_rows() / 2);
         if first == 0 {
@@ -143,14 +143,14 @@ impl Uploads {
     }
 
     /// Moves a batch to the device, if it is not there yet.
-    pub fn upload(&self, taken: Taken, stream: &Stream, counters: &Counters) -> Result<DeviceBatch> {
+    pub fn upload(&self, taken: Taken, stream: &Stream) -> Result<DeviceBatch> {
         match taken {
             Taken::Device(batch) => Ok(batch),
             Taken::Host { batch, bytes } => {
                 let all: Vec<usize> = (0..batch.num_columns()).collect();
                 let ours = batch_in(&batch, &all, &self.schema)?;
-                counters.rows_up.add(batch.num_rows());
-                counters.bytes_up.add(bytes);
+                self.counters.rows_up.add(batch.num_rows());
+                self.counters.bytes_up.add(bytes);
                 stream.upload(&ours).map_err(external)
             }
         }

@@ -70,6 +70,12 @@ pub fn ours_has(plan: &Arc<dyn ExecutionPlan>, step: &str) -> bool {
     ours || plan.children().into_iter().any(|child| ours_has(child, step))
 }
 
+/// The sum of a counter of all operators, in the text of `EXPLAIN ANALYZE`.
+pub fn counted(text: &str, name: &str) -> u64 {
+    let values = text.split(name).skip(1).map(|rest| rest.split([',', ']']).next().unwrap_or_default());
+    values.map(|value| value.trim().parse::<u64>().unwrap_or(0)).sum()
+}
+
 /// The class of an error's root cause.
 pub fn class(error: &DataFusionError) -> String {
     match error.find_root() {

@@ -53,10 +53,7 @@ async fn other_rows_stay_on_the_device() {
     register(&[&context], "t", batches(4, true));
     let sql = "EXPLAIN ANALYZE SELECT i32, v FROM t WHERE i64 < 90 ORDER BY i32 LIMIT 5";
     let text = rows(&context, sql).await.unwrap().join("\n");
-    let count = |name: &str| -> u64 {
-        let values = text.split(name).skip(1).map(|rest| rest.split([',', ']']).next().unwrap_or_default());
-        values.map(|value| value.trim().parse::<u64>().unwrap_or(0)).sum()
-    };
+    let count = |name: &str| counted(&text, name);
     let uploads = 6;
     assert!(count("rows_down=") > 0 && count("rows_down=") <= 5 * uploads, "{text}");
     assert!(count("rows_up=") > 10 * count("rows_down="), "{text}");

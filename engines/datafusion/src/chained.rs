@@ -1,0 +1,264 @@
+//! A translated chain of filters, projections and an aggregate over one input.
+
+use std::fmt;
+use std::sync::Arc;
+
+use datafusion::common::Statistics;
+use datafusion::error::Result;
+use datafusion::physical_plan::execution_plan::{
+    CardinalityEffect, ChildrenPropertiesMode, ReplaceChildrenOptions,
+};
+use datafusion::physical_plan::statistics::StatisticsArgs;
+use datafusion::physical_plan::{
+    ExecutionPlan, ExecutionPlanProperties as _, PhysicalExpr, SendableRecordBatchStream,
+};
+
+use crate::chain::Chain;
+use crate::metrics::Counters;
+use crate::operator::{DeviceBatches, Open, Operator, Replaced, Source, Task};
+use crate::program::{Program, Work};
+use crate::top::Top;
+use crate::{gpu, host};
+
+/// A chain of DataFusion's nodes over one input, and the program that does its work.
+pub(crate) struct Chained {
+    /// Top first: each is the parent of the next, and the last reads the input.
+    nodes: Vec<Arc<dyn ExecutionPlan>>,
+    input: Arc<dyn ExecutionPlan>,
+    program: Arc<Program>,
+    /// If only the first rows of an order are needed: of each upload, no others are returned.
+    top: Option<Top>,
+    steps: String,
+    on_the_host: bool,
+    /// The number of first nodes that the plan did not have.
+    added: usize,
+}
+
+impl Chained {
+    /// Translates these nodes, each the parent of the next; `None` if any of them has no counterpart.
+    pub fn of(
+        nodes: &[&Arc<dyn ExecutionPlan>],
+        top: Option<&Top>,
+        on_the_host: bool,
+    ) -> Result<Option<Chained>> {
+        let Some(chain) = Chain::of(nodes)? else { return Ok(None) };
+        // The first rows of an order leave in that order, and not in the input's.
+        let ordered = nodes[0].output_ordering().is_some();
+        if top.is_some() && (chain.aggregate.is_some() || chain.fetch.is_some() || ordered) {
+            return Ok(None);
+        }
+        let Some(input) = nodes.last().and_then(|last| last.children().first().copied()) else {
+            return Ok(None);
+        };
+        let Some(mut program) = Program::translate(&chain, input, on_the_host) else { return Ok(None) };
+        program.shape.top = top.is_some();
+        let mut steps = steps(&chain);
+        if let Some(top) = top {
+            steps = format!("{steps}, {}", top.text(&nodes[0].schema()));
+        }
+        Ok(Some(Chained {
+            nodes: nodes.iter().copied().cloned().collect(),
+            input: input.clone(),
+            program: Arc::new(program),
+            top: top.cloned(),
+            steps,
+            on_the_host,
+            added: 0,
+        }))
+    }
+
+    /// The same chain, of which the first node is not one of the plan's.
+    pub fn with_first_added(self) -> Chained {
+        Chained { added: 1, ..self }
+    }
+
+    /// The translated program.
+    pub fn program(&self) -> &Program {
+        &self.program
+    }
+
+    /// The plan that feeds the chain.
+    pub fn input(&self) -> &Arc<dyn ExecutionPlan> {
+        &self.input
+    }
+
+    /// Translates the chain again; returns the chain itself if it can no longer be translated.
+    fn translated_again(&self, nodes: Vec<Arc<dyn ExecutionPlan>>) -> Result<Replaced> {
+        let again = Chained::of(&nodes.iter().collect::<Vec<_>>(), self.top.as_ref(), self.on_the_host)?;
+        Ok(match again {
+            Some(ours) => Replaced::Ours(Arc::new(Chained { added: self.added, ..ours })),
+            None => Replaced::Theirs(nodes[0].clone()),
+        })
+    }
+
+    fn aggregates(&self) -> bool {
+        matches!(self.program.work, Work::Aggregate(_))
+    }
+
+    /// The program and settings of a partition on a device.
+    fn run(&self, task: &Task<'_>) -> gpu::Run {
+        gpu::Run {
+            program: self.program.clone(),
+            top: self.top.clone(),
+            schema: task.schema.clone(),
+            batch_rows: task.batch_rows(),
+            device: task.device.clone(),
+            options: task.options.clone(),
+            reservation: task.reservation(),
+            counters: Counters::new(task.metrics, task.partition, true),
+        }
+    }
+}
+
+/// Puts nodes, given top first, over another input.
+fn rebuilt(
+    nodes: &[Arc<dyn ExecutionPlan>],
+    input: Arc<dyn ExecutionPlan>,
+    options: ReplaceChildrenOptions,
+) -> Result<Vec<Arc<dyn ExecutionPlan>>> {
+    let mut below = input;
+    let mut made = vec![];
+    for node in nodes.iter().rev() {
+        below = node.clone().replace_children(vec![below], options)?;
+        made.push(below.clone());
+    }
+    made.reverse();
+    Ok(made)
+}
+
+/// The chain's steps, in execution order.
+fn steps(chain: &Chain) -> String {
+    let mut steps = vec![];
+    let joined = |exprs: &[Arc<dyn PhysicalExpr>]| {
+        exprs.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+    };
+    if !chain.conditions.is_empty() {
+        let all: Vec<_> = chain.conditions.iter().map(ToString::to_string).collect();
+        steps.push(format!("filter=[{}]", all.join(" AND ")));
+    }
+    match &chain.aggregate {
+        None => steps.push(format!("project=[{}]", joined(&chain.row))),
+        Some(aggregate) => {
+            let functions: Vec<_> = aggregate.functions.iter().map(|function| function.name()).collect();
+            if !aggregate.keys.is_empty() {
+                steps.push(format!("group=[{}]", joined(&aggregate.keys)));
+            }
+            steps.push(format!("aggregate=[{}], mode={:?}", functions.join(", "), aggregate.mode));
+        }
+    }
+    steps.extend(chain.fetch.map(|rows| format!("fetch={rows}")));
+    steps.join(", ")
+}
+
+impl fmt::Debug for Chained {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Chained({}, {:?})", self.steps, self.input)
+    }
+}
+
+impl Operator for Chained {
+    fn nodes(&self) -> &[Arc<dyn ExecutionPlan>] {
+        &self.nodes
+    }
+
+    fn added(&self) -> usize {
+        self.added
+    }
+
+    fn inputs(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        vec![&self.input]
+    }
+
+    fn steps(&self) -> &str {
+        &self.steps
+    }
+
+    fn over(
+        &self,
+        mut inputs: Vec<Arc<dyn ExecutionPlan>>,
+        options: ReplaceChildrenOptions,
+    ) -> Result<Replaced> {
+        let Some(input) = inputs.pop() else {
+            return datafusion::common::internal_err!("a chain without an input");
+        };
+        self.translated_again(rebuilt(&self.nodes, input, options)?)
+    }
+
+    fn again(&self) -> Result<Replaced> {
+        self.translated_again(self.nodes.clone())
+    }
+
+    fn maintains_input_order(&self) -> Vec<bool> {
+        let keeps = |node: &Arc<dyn ExecutionPlan>| node.maintains_input_order().iter().all(|keeps| *keeps);
+        vec![self.top.is_none() && self.nodes.iter().all(keeps)]
+    }
+
+    fn statistics(&self, inputs: &[Arc<Statistics>], args: &StatisticsArgs) -> Result<Arc<Statistics>> {
+        let mut statistics = inputs.to_vec();
+        for node in self.nodes.iter().rev() {
+            statistics = vec![node.statistics_from_inputs(&statistics, args)?];
+        }
+        match statistics.pop() {
+            Some(statistics) if self.top.is_some() => {
+                Ok(Arc::new(Arc::unwrap_or_clone(statistics).to_inexact()))
+            }
+            Some(statistics) => Ok(statistics),
+            None => datafusion::common::internal_err!("a chain without an input"),
+        }
+    }
+
+    fn fetch(&self) -> Option<usize> {
+        self.program.fetch
+    }
+
+    fn with_fetch(&self, fetch: Option<usize>) -> Option<Replaced> {
+        // The limit goes to a filter, since the nodes above it keep all rows. One row needs no limit.
+        if self.aggregates() || self.top.is_some() {
+            return None;
+        }
+        let at = self.nodes.iter().position(|node| node.with_fetch(fetch).is_some())?;
+        let limited = self.nodes[at].with_fetch(fetch)?;
+        let options = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
+        let mut nodes = rebuilt(&self.nodes[..at], limited.clone(), options).ok()?;
+        nodes.push(limited);
+        nodes.extend_from_slice(&self.nodes[at + 1..]);
+        self.translated_again(nodes).ok()
+    }
+
+    fn supports_limit_pushdown(&self) -> bool {
+        self.top.is_none() && self.nodes.iter().all(|node| node.supports_limit_pushdown())
+    }
+
+    fn cardinality_effect(&self) -> CardinalityEffect {
+        match self.program.condition.is_some() || self.top.is_some() || self.aggregates() {
+            true => CardinalityEffect::LowerEqual,
+            false => CardinalityEffect::Equal,
+        }
+    }
+
+    fn stays_on_device(&self) -> bool {
+        // The states of aggregates are converted to DataFusion's in host memory.
+        !self.on_the_host && !self.aggregates()
+    }
+
+    fn execute(&self, task: Task<'_>, open: Open<'_>) -> Result<SendableRecordBatchStream> {
+        let source = open(0, task.partition)?;
+        let input = match source {
+            Source::Host(input) if self.on_the_host => input,
+            source => return gpu::run(self.run(&task), source),
+        };
+        Ok(host::run(host::Run {
+            program: self.program.clone(),
+            input,
+            schema: task.schema.clone(),
+            batch_rows: task.batch_rows(),
+            run_batches: task.options.run_batches,
+            reservation: task.reservation(),
+            counters: Counters::new(task.metrics, task.partition, false),
+        }))
+    }
+
+    fn execute_on_device(&self, task: Task<'_>, open: Open<'_>) -> Result<DeviceBatches> {
+        gpu::run_on_device(self.run(&task), open(0, task.partition)?)
+    }
+}

@@ -1,0 +1,109 @@
+//! What a node of ours does: the seam between the plan's node, which is one type, and its operations.
+
+use std::fmt;
+use std::sync::Arc;
+
+use bowstring::{Device, DeviceBatch};
+use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::common::Statistics;
+use datafusion::error::Result;
+use datafusion::execution::TaskContext;
+use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
+use datafusion::physical_plan::execution_plan::{CardinalityEffect, ReplaceChildrenOptions};
+use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
+use datafusion::physical_plan::statistics::StatisticsArgs;
+use datafusion::physical_plan::{ExecutionPlan, SendableRecordBatchStream};
+use futures::stream::BoxStream;
+
+use crate::config::DeviceOptions;
+
+/// Batches on a device.
+pub(crate) type DeviceBatches = BoxStream<'static, Result<DeviceBatch>>;
+
+/// The batches of one partition of an input.
+pub(crate) enum Source {
+    /// In host memory.
+    Host(SendableRecordBatchStream),
+    /// On the device that reads them.
+    Device(DeviceBatches),
+}
+
+/// Opens a partition of an input, both by their numbers.
+pub(crate) type Open<'a> = &'a dyn Fn(usize, usize) -> Result<Source>;
+
+/// The execution of one partition.
+pub(crate) struct Task<'a> {
+    pub partition: usize,
+    pub context: Arc<TaskContext>,
+    /// The schema of the output.
+    pub schema: SchemaRef,
+    pub device: &'a Device,
+    pub options: &'a DeviceOptions,
+    pub metrics: &'a ExecutionPlanMetricsSet,
+}
+
+impl Task<'_> {
+    /// The number of rows in the session's batches.
+    pub fn batch_rows(&self) -> usize {
+        self.context.session_config().batch_size()
+    }
+
+    /// Memory of the session's pool, none yet.
+    pub fn reservation(&self) -> MemoryReservation {
+        let consumer = MemoryConsumer::new(format!("DeviceExec[{}]", self.partition));
+        consumer.register(self.context.memory_pool())
+    }
+}
+
+/// What replaces a node if its inputs change.
+pub(crate) enum Replaced {
+    Ours(Arc<dyn Operator>),
+    /// DataFusion's own node, since the changed one has no counterpart.
+    Theirs(Arc<dyn ExecutionPlan>),
+}
+
+/// The operations of a node of ours. DataFusion's nodes, which they replace, answer what a plan is asked.
+pub(crate) trait Operator: fmt::Debug + Send + Sync {
+    /// DataFusion's nodes, top first: each is the parent of the next.
+    fn nodes(&self) -> &[Arc<dyn ExecutionPlan>];
+
+    /// The number of first nodes that were not in the plan, but are ours to replace.
+    fn added(&self) -> usize;
+
+    /// The plans that feed the operations.
+    fn inputs(&self) -> Vec<&Arc<dyn ExecutionPlan>>;
+
+    /// The operations as text, for `EXPLAIN`.
+    fn steps(&self) -> &str;
+
+    /// The same operations over other inputs.
+    fn over(&self, inputs: Vec<Arc<dyn ExecutionPlan>>, options: ReplaceChildrenOptions) -> Result<Replaced>;
+
+    /// The same operations, to be executed again: without what an execution has left.
+    fn again(&self) -> Result<Replaced>;
+
+    /// Whether the rows keep the order of each input.
+    fn maintains_input_order(&self) -> Vec<bool>;
+
+    /// The statistics of the result, from those of the inputs.
+    fn statistics(&self, inputs: &[Arc<Statistics>], args: &StatisticsArgs) -> Result<Arc<Statistics>>;
+
+    /// The number of rows after which a partition ends.
+    fn fetch(&self) -> Option<usize>;
+
+    /// The same operations with another such number; `None` if they cannot have one.
+    fn with_fetch(&self, fetch: Option<usize>) -> Option<Replaced>;
+
+    fn supports_limit_pushdown(&self) -> bool;
+
+    fn cardinality_effect(&self) -> CardinalityEffect;
+
+    /// Whether the result of a device can stay there.
+    fn stays_on_device(&self) -> bool;
+
+    /// Runs a partition, with the result in host memory.
+    fn execute(&self, task: Task<'_>, open: Open<'_>) -> Result<SendableRecordBatchStream>;
+
+    /// Runs a partition on a device, with the result there.
+    fn execute_on_device(&self, task: Task<'_>, open: Open<'_>) -> Result<DeviceBatches>;
+}
