@@ -40,6 +40,16 @@ pub(crate) fn pays(
     is_large(input, options) && (shape.aggregates || shape.filters || there)
 }
 
+/// Whether a join of two inputs is expected to be no slower on a device: if either is large. On the CPU it
+/// is left to DataFusion.
+pub(crate) fn join_pays(
+    inputs: &[&Arc<dyn ExecutionPlan>],
+    device: &Device,
+    options: &DeviceOptions,
+) -> bool {
+    options.always || !is_host(device) && inputs.iter().any(|input| is_large(input, options))
+}
+
 fn is_large(input: &Arc<dyn ExecutionPlan>, options: &DeviceOptions) -> bool {
     rows(input).is_none_or(|rows| rows >= options.device_min_rows)
 }

@@ -28,8 +28,8 @@ use crate::device::is_host;
 use crate::operator::{DeviceBatches, Operator, Replaced, Source, Task};
 use crate::scan::DeviceScan;
 
-/// Operations of DataFusion's nodes, run by bowstring on a device: a chain of filters, projections and an
-/// aggregate over one input.
+/// Operations of DataFusion's nodes, run by bowstring on a device: a join, or a chain of filters, projections
+/// and an aggregate over one input.
 pub struct DeviceExec {
     operator: Arc<dyn Operator>,
     device: Device,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow_schema::SchemaRef;
 use bowstring::expr::{Expr, nth};
-use datafusion::arrow::datatypes::Schema;
+use datafusion::arrow::datatypes::{FieldRef, Schema};
 
 use crate::types::our_type;
 
@@ -19,6 +19,11 @@ impl Inputs {
     /// Starts with no columns of this schema in use.
     pub fn of(theirs: &Arc<Schema>) -> Inputs {
         Inputs { theirs: theirs.clone(), used: vec![] }
+    }
+
+    /// Starts with all columns of this schema in use, in their order.
+    pub fn all_of(theirs: &Arc<Schema>) -> Inputs {
+        Inputs { theirs: theirs.clone(), used: (0..theirs.fields().len()).collect() }
     }
 
     /// Marks a column as used and returns its number among the used columns; `None` if the input has no such
@@ -47,6 +52,11 @@ impl Inputs {
     /// The schema that the column numbers refer to.
     pub fn theirs(&self) -> &Arc<Schema> {
         &self.theirs
+    }
+
+    /// The used columns' fields, in their types.
+    pub fn their_fields(&self) -> impl Iterator<Item = FieldRef> {
+        self.used.iter().map(|column| self.theirs.fields()[*column].clone())
     }
 
     /// The schema of the used columns, in our types. Names may repeat: columns are known by their numbers.

@@ -7,8 +7,9 @@ use bowstring::expr::Expr;
 use datafusion::physical_plan::PhysicalExpr;
 
 use crate::comparison::{one_zero, zeros};
-use crate::expression::{has_type, translate};
+use crate::expression::{column_of, has_type, translate};
 use crate::inputs::Inputs;
+use crate::rows::{Output, Rows};
 use crate::types::is_flat;
 
 /// A key as an expression of ours, and whether any row of it can fail.
@@ -23,4 +24,21 @@ pub(crate) fn as_key(key: &Arc<dyn PhysicalExpr>, inputs: &mut Inputs) -> Option
         None => made.expr,
     };
     Some((expr, made.can_fail))
+}
+
+/// Keys as columns, computed only if they have to be.
+pub(crate) fn columns_of(keys: &[Arc<dyn PhysicalExpr>], inputs: &mut Inputs) -> Option<Rows> {
+    let (mut outputs, mut computed) = (vec![], vec![]);
+    for key in keys {
+        let (made, _) = as_key(key, inputs)?;
+        let has_zeros = zeros(&key.data_type(inputs.theirs()).ok()?).is_some();
+        outputs.push(match column_of(key) {
+            Some(column) if !has_zeros => Output::Kept(inputs.place(column)?),
+            _ => {
+                computed.push(made);
+                Output::Computed(computed.len() - 1)
+            }
+        });
+    }
+    Rows::new(inputs, &computed, outputs)
 }

@@ -19,6 +19,7 @@
 
 mod aggregate;
 mod arguments;
+mod bounds;
 mod bridge;
 mod casts;
 mod chain;
@@ -28,16 +29,20 @@ mod config;
 mod cost;
 mod device;
 mod error;
+mod exchange;
 mod exec;
 mod expression;
 mod gpu;
 mod host;
 mod inputs;
+mod join;
+mod joined;
 mod keys;
 mod literal;
 mod masked;
 mod metrics;
 mod operator;
+mod probe;
 mod program;
 mod rows;
 mod rule;

@@ -6,21 +6,24 @@ use bowstring::Device;
 use datafusion::config::ConfigOptions;
 use datafusion::error::Result;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
-use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
 use datafusion::physical_plan::sorts::sort::SortExec;
+use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties as _};
 
 use crate::chain::nodes;
 use crate::chained::Chained;
 use crate::config::DeviceOptions;
-use crate::cost::pays;
+use crate::cost::{join_pays, pays};
 use crate::device::{is_host, open};
+use crate::exchange::{matter_below, with_a_shared_side};
 use crate::exec::{DeviceExec, is_on_device};
+use crate::joined::Joined;
 use crate::operator::Operator;
 use crate::steps::in_two_steps;
 use crate::top::{Top, all_columns};
 
-/// Replaces chains of filters, projections and aggregates by our operators, if a chain can be translated whole and it pays.
+/// Replaces joins, and chains of filters, projections and aggregates, by our operators, if a join or a chain
+/// can be translated whole and it pays.
 ///
 /// It runs after DataFusion's own rules: whatever they have pushed into scans stays there, and no rule moves
 /// our operators.
@@ -43,7 +46,7 @@ impl PhysicalOptimizerRule for DeviceRule {
         let options = DeviceOptions::of(config);
         match open(&options.device)? {
             None => Ok(plan),
-            Some(device) => Rewrite { device, options }.below(plan),
+            Some(device) => Rewrite { device, options }.below(plan, false),
         }
     }
 
@@ -63,13 +66,21 @@ struct Rewrite {
 }
 
 impl Rewrite {
-    /// Replaces chains where it pays, from the top down, longest chain first.
-    fn below(&self, plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
+    /// Replaces joins and chains where it pays, from the top down, longest chain first. `matters` says
+    /// whether a node above relies on how the rows are partitioned.
+    fn below(&self, plan: Arc<dyn ExecutionPlan>, matters: bool) -> Result<Arc<dyn ExecutionPlan>> {
         if plan.is::<DeviceExec>() {
             return Ok(plan);
         }
         if let Some(ours) = self.longest(&plan, None)? {
-            return self.with_children(self.node(ours));
+            return self.with_children(self.node(ours), matters);
+        }
+        if let Some(mut join) = self.joined(&plan) {
+            if !matters && !is_host(&self.device) {
+                let shared = with_a_shared_side(&plan)?;
+                join = shared.as_ref().and_then(Joined::of).unwrap_or(join);
+            }
+            return self.with_children(self.node(join), matters);
         }
         if let Some(merged) = in_two_steps(&plan)?
             && let [partial] = merged.children()[..]
@@ -77,7 +88,7 @@ impl Rewrite {
             && ours.program().shape.groups
         {
             let partial = self.node(ours.with_first_added());
-            let partial = self.with_children(partial)?;
+            let partial = self.with_children(partial, matter_below(&merged, matters)[0])?;
             return over(merged, vec![partial]);
         }
         if let Some(sort) = plan.downcast_ref::<SortExec>()
@@ -85,10 +96,10 @@ impl Rewrite {
             && let Some(top) = Top::of(sort)
             && let Some(ours) = self.first_rows(sort.input(), &top)?
         {
-            let first = self.with_children(self.node(ours))?;
+            let first = self.with_children(self.node(ours), matter_below(&plan, matters)[0])?;
             return over(plan, vec![first]);
         }
-        self.with_children(plan)
+        self.with_children(plan, matters)
     }
 
     /// The longest chain from this node downwards that can be translated and pays.
@@ -97,12 +108,17 @@ impl Rewrite {
         for length in (1..=found.len()).rev() {
             let Some(ours) = Chained::of(&found[..length], top, is_host(&self.device))? else { continue };
             let input = ours.input();
-            let there = is_on_device(input, &self.device);
+            let there = is_on_device(input, &self.device) || self.joined(input).is_some();
             if pays(&ours.program().shape, input, there, &self.device, &self.options) {
                 return Ok(Some(ours));
             }
         }
         Ok(None)
+    }
+
+    /// The join that this node is, if it can be translated and it pays.
+    fn joined(&self, plan: &Arc<dyn ExecutionPlan>) -> Option<Joined> {
+        Joined::of(plan).filter(|_| join_pays(&plan.children(), &self.device, &self.options))
     }
 
     /// The operator below a sort that keeps only the first rows.
@@ -120,19 +136,28 @@ impl Rewrite {
         Arc::new(DeviceExec::new(Arc::new(operator), &self.device, &self.options))
     }
 
-    fn with_children(&self, plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
-        let made = plan.children().into_iter().map(|child| self.below(child.clone()));
+    fn with_children(&self, plan: Arc<dyn ExecutionPlan>, matters: bool) -> Result<Arc<dyn ExecutionPlan>> {
+        let children = plan.children().into_iter().cloned().zip(matter_below(&plan, matters));
+        let made = children.map(|(child, matters)| self.below(child, matters));
         over(plan.clone(), made.collect::<Result<_>>()?)
     }
 }
 
-/// Puts a node over other children. Ours report the same properties as those that they replace.
+/// Puts a node over other children. Ours report the same properties as those that they replace, except for
+/// how their rows are partitioned.
 fn over(
     plan: Arc<dyn ExecutionPlan>,
     children: Vec<Arc<dyn ExecutionPlan>>,
 ) -> Result<Arc<dyn ExecutionPlan>> {
-    if plan.children().into_iter().zip(&children).all(|(old, new)| Arc::ptr_eq(old, new)) {
+    let both = || plan.children().into_iter().zip(&children);
+    if both().all(|(old, new)| Arc::ptr_eq(old, new)) {
         return Ok(plan);
     }
-    plan.replace_children(children, ReplaceChildrenOptions::new(ChildrenPropertiesMode::Keep))
+    // Unknown partitionings are never equal, so texts are compared.
+    let partitioning = |plan: &Arc<dyn ExecutionPlan>| plan.output_partitioning().to_string();
+    let mode = match both().all(|(old, new)| partitioning(old) == partitioning(new)) {
+        true => ChildrenPropertiesMode::Keep,
+        false => ChildrenPropertiesMode::Recompute,
+    };
+    plan.replace_children(children, ReplaceChildrenOptions::new(mode))
 }

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bowstring::device::testing::{EmulatedDevice, EmulatorOptions, drain};
 use bowstring_datafusion::name_device;
+use datafusion::arrow::array::{ArrayRef, Int64Array, RecordBatch};
 use datafusion::error::DataFusionError;
 use datafusion::execution::memory_pool::{GreedyMemoryPool, MemoryPool, MemoryReservation};
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
@@ -20,6 +21,7 @@ const QUERIES: &[&str] = &[
     "SELECT sum(d15 * d9), count(*) FROM t WHERE i32 < 50",
     "SELECT sum(i64 / 7) FROM t WHERE i32 < 50",
     "SELECT v, count(*) FROM t WHERE i32 < 50 GROUP BY v",
+    "SELECT l.v, r.d15 FROM t AS l LEFT JOIN t AS r ON l.i64 = r.i64 AND l.i32 < r.i32",
 ];
 
 fn emulated(name: &str) -> EmulatedDevice {
@@ -117,6 +119,26 @@ async fn a_device_without_memory_is_an_error() {
     nothing_left(&device, "small").await;
     device.device().set_memory_limit(1 << 30);
     assert!(rows(&context, QUERIES[0]).await.is_ok());
+}
+
+/// A join that is larger than a device's memory comes in parts, as long as the pairs of one row fit.
+#[tokio::test]
+async fn joins_larger_than_memory_come_in_parts() {
+    let device = emulated("parts");
+    let (context, plain) = (on("parts").await, on("off").await);
+    let hot = Int64Array::from_iter_values((0..900).map(|row| row % 2));
+    let other = Int64Array::from_iter_values(0..900);
+    let columns: Vec<(&str, ArrayRef)> = vec![("k", Arc::new(hot)), ("n", Arc::new(other))];
+    register(&[&context, &plain], "hot", vec![RecordBatch::try_from_iter(columns).unwrap()]);
+    let sql = "SELECT l.n, r.n FROM hot AS l JOIN hot AS r ON l.k = r.k WHERE l.n + r.n > 3";
+    for (limit, fits) in [(2 << 20, true), (12_000, false)] {
+        device.device().set_memory_limit(limit);
+        match fits {
+            true => assert!(same(&context, &plain, sql).await),
+            false => assert_eq!(rows(&context, sql).await, Err("resources".to_owned())),
+        }
+        nothing_left(&device, "parts").await;
+    }
 }
 
 /// A session over a pool, on a device.

@@ -4,6 +4,7 @@ mod devices;
 mod expressions;
 mod fuzz;
 mod groups;
+mod joins;
 mod plans;
 mod slt;
 mod support;

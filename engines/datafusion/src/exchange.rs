@@ -1,0 +1,49 @@
+//! Removes the partitioning below joins on one device, where all rows can find each other anyway.
+
+use std::sync::Arc;
+
+use datafusion::error::Result;
+use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
+use datafusion::physical_plan::joins::{HashJoinExec, PartitionMode};
+use datafusion::physical_plan::repartition::RepartitionExec;
+use datafusion::physical_plan::union::InterleaveExec;
+use datafusion::physical_plan::{Distribution, ExecutionPlan, ExecutionPlanProperties as _, Partitioning};
+
+/// A join of partitioned sides as one whose right partitions share the whole left side, and are partitioned
+/// as they come. `None` if the plan is no such join.
+pub(crate) fn with_a_shared_side(plan: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+    let Some(join) = plan.downcast_ref::<HashJoinExec>() else { return Ok(None) };
+    if *join.partition_mode() != PartitionMode::Partitioned {
+        return Ok(None);
+    }
+    let (left, right) = (exchanged(join.left()), exchanged(join.right()));
+    // Without an exchange, there is nothing to save, and the other partitions may be on other machines.
+    if left.is_none() && right.is_none() {
+        return Ok(None);
+    }
+    let (left, right) = (left.unwrap_or(join.left()), right.unwrap_or(join.right()));
+    let left: Arc<dyn ExecutionPlan> = match left.output_partitioning().partition_count() {
+        1 => left.clone(),
+        _ => Arc::new(CoalescePartitionsExec::new(left.clone())),
+    };
+    let shared = join.builder().with_partition_mode(PartitionMode::CollectLeft).recompute_properties();
+    shared.with_new_children(vec![left, right.clone()])?.build_exec().map(Some)
+}
+
+/// The input of a node that partitions rows by a hash.
+fn exchanged(plan: &Arc<dyn ExecutionPlan>) -> Option<&Arc<dyn ExecutionPlan>> {
+    let exchange = plan.downcast_ref::<RepartitionExec>()?;
+    matches!(exchange.partitioning(), Partitioning::Hash(..)).then(|| exchange.input())
+}
+
+/// For each child of a node, whether the node, or one above it for which it `matters`, relies on how the
+/// child's rows are partitioned.
+pub(crate) fn matter_below(plan: &Arc<dyn ExecutionPlan>, matters: bool) -> Vec<bool> {
+    use Distribution::{SinglePartition, UnspecifiedDistribution};
+    // Its children are combined partition by partition, though it does not say that it requires that.
+    let matters = matters || plan.is::<InterleaveExec>();
+    let passes_on = matters && matches!(plan.output_partitioning(), Partitioning::Hash(..));
+    let required = plan.input_distribution_requirements().into_per_child();
+    let relies = |one: &Distribution| !matches!(one, UnspecifiedDistribution | SinglePartition);
+    required.iter().map(|one| passes_on || relies(one)).collect()
+}

@@ -1,0 +1,169 @@
+//! A hash join of DataFusion's, run on a device.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use datafusion::common::Statistics;
+use datafusion::error::Result;
+use datafusion::physical_plan::execution_plan::{CardinalityEffect, ReplaceChildrenOptions};
+use datafusion::physical_plan::joins::HashJoinExec;
+use datafusion::physical_plan::metrics::MetricBuilder;
+use datafusion::physical_plan::statistics::StatisticsArgs;
+use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties as _, SendableRecordBatchStream};
+
+use crate::device::is_host;
+use crate::join::Join;
+use crate::metrics::Counters;
+use crate::operator::{DeviceBatches, Open, Operator, Replaced, Task};
+use crate::probe::{Building, On, Partition, Probe, building};
+use crate::streams::{batches_of, stream_of_batches};
+
+/// DataFusion's join, and what ours does in its place.
+pub(crate) struct Joined {
+    /// DataFusion's node, alone.
+    node: [Arc<dyn ExecutionPlan>; 1],
+    join: Arc<Join>,
+    steps: String,
+    /// The left sides by their partitions: one if all right partitions share it.
+    left: Mutex<HashMap<usize, Building>>,
+}
+
+impl Joined {
+    /// Translates a node; `None` if it is no hash join, or has no counterpart.
+    pub fn of(node: &Arc<dyn ExecutionPlan>) -> Option<Joined> {
+        let theirs = node.downcast_ref::<HashJoinExec>()?;
+        let join = Arc::new(Join::translate(theirs)?);
+        Some(Joined { node: [node.clone()], join, steps: steps(theirs), left: Mutex::default() })
+    }
+
+    fn theirs(&self) -> &Arc<dyn ExecutionPlan> {
+        &self.node[0]
+    }
+
+    /// Starts a right partition. The first one that needs a left side opens it.
+    fn probe(&self, task: &Task<'_>, open: Open<'_>) -> Result<Probe> {
+        let counters = Counters::new(task.metrics, task.partition, !is_host(task.device));
+        let (device, mut options) = (task.device.clone(), task.options.clone());
+        if is_host(&device) {
+            // Nothing is gained by larger batches where nothing is uploaded.
+            options.upload_rows = 1;
+        }
+        let on = On { join: self.join.clone(), device, options, counters };
+        let (left, partitions) = match self.join.shares_left {
+            true => (0, self.theirs().output_partitioning().partition_count()),
+            false => (task.partition, 1),
+        };
+        let building = {
+            let mut sides = self.left.lock().unwrap_or_else(PoisonError::into_inner);
+            match sides.get(&left) {
+                Some(begun) => begun.clone(),
+                None => {
+                    let rows_in =
+                        MetricBuilder::new(task.metrics).counter("build_input_rows", task.partition);
+                    let on = On { counters: Counters { rows_in, ..on.counters.clone() }, ..on.clone() };
+                    let begun = building(on, open(0, left)?, task.reservation());
+                    sides.insert(left, begun.clone());
+                    begun
+                }
+            }
+        };
+        let partition = Partition {
+            partitions,
+            fetch: self.theirs().fetch(),
+            schema: task.schema.clone(),
+            batch_rows: task.batch_rows(),
+            reservation: task.reservation(),
+        };
+        Probe::new(on, building, open(1, task.partition)?, partition)
+    }
+}
+
+fn steps(join: &HashJoinExec) -> String {
+    let on: Vec<_> = join.on().iter().map(|(left, right)| format!("{left} = {right}")).collect();
+    let mut steps =
+        format!("join={:?}, mode={:?}, on=[{}]", join.join_type(), join.partition_mode(), on.join(", "));
+    if let Some(filter) = join.filter() {
+        steps += &format!(", filter=[{}]", filter.expression());
+    }
+    if let Some(rows) = join.fetch() {
+        steps += &format!(", fetch={rows}");
+    }
+    steps
+}
+
+impl fmt::Debug for Joined {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Joined({})", self.steps)
+    }
+}
+
+impl Operator for Joined {
+    fn nodes(&self) -> &[Arc<dyn ExecutionPlan>] {
+        &self.node
+    }
+
+    fn added(&self) -> usize {
+        0
+    }
+
+    fn inputs(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        self.theirs().children()
+    }
+
+    fn steps(&self) -> &str {
+        &self.steps
+    }
+
+    fn over(&self, inputs: Vec<Arc<dyn ExecutionPlan>>, options: ReplaceChildrenOptions) -> Result<Replaced> {
+        Ok(replaced(self.theirs().clone().replace_children(inputs, options)?))
+    }
+
+    fn again(&self) -> Result<Replaced> {
+        Ok(replaced(self.theirs().clone().reset_state()?))
+    }
+
+    fn maintains_input_order(&self) -> Vec<bool> {
+        self.theirs().maintains_input_order()
+    }
+
+    fn statistics(&self, inputs: &[Arc<Statistics>], args: &StatisticsArgs) -> Result<Arc<Statistics>> {
+        self.theirs().statistics_from_inputs(inputs, args)
+    }
+
+    fn fetch(&self) -> Option<usize> {
+        self.theirs().fetch()
+    }
+
+    fn with_fetch(&self, fetch: Option<usize>) -> Option<Replaced> {
+        self.theirs().with_fetch(fetch).map(replaced)
+    }
+
+    fn supports_limit_pushdown(&self) -> bool {
+        self.theirs().supports_limit_pushdown()
+    }
+
+    fn cardinality_effect(&self) -> CardinalityEffect {
+        self.theirs().cardinality_effect()
+    }
+
+    fn stays_on_device(&self) -> bool {
+        true
+    }
+
+    fn execute(&self, task: Task<'_>, open: Open<'_>) -> Result<SendableRecordBatchStream> {
+        Ok(stream_of_batches(task.schema.clone(), self.probe(&task, open)?))
+    }
+
+    fn execute_on_device(&self, task: Task<'_>, open: Open<'_>) -> Result<DeviceBatches> {
+        Ok(Box::pin(batches_of(self.probe(&task, open)?)))
+    }
+}
+
+/// A changed join, translated again.
+fn replaced(join: Arc<dyn ExecutionPlan>) -> Replaced {
+    match Joined::of(&join) {
+        Some(ours) => Replaced::Ours(Arc::new(ours)),
+        None => Replaced::Theirs(join),
+    }
+}
