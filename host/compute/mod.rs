@@ -37,6 +37,7 @@
 
 mod arrays;
 pub mod batches;
+mod bound_query;
 mod cast;
 mod coalesce;
 mod computed;
@@ -70,6 +71,7 @@ mod windows;
 mod zip;
 
 pub use crate::array::{Columns, nullable};
+pub use bound_query::{BoundQuery, Grouping};
 pub use cast::{CastOptions, DurationFormat, FormatOptions, can_cast, cast, check_cast};
 pub use coalesce::Coalescer;
 pub use concat::concat;
@@ -85,7 +87,7 @@ pub use join::{PreparedJoin, Probed, Visited, join};
 pub use join_options::{JoinKind, JoinOptions};
 pub use join_table::{JoinTable, Matches, Pairs};
 pub use nulls::{is_not_null, is_null, logical_null_count, null_count};
-pub use query::{BoundQuery, Query};
+pub use query::Query;
 pub use scalar::Scalar;
 pub use selection::Selection;
 pub use sort::{

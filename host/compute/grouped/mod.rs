@@ -29,7 +29,7 @@ use finish::{Results, of_nothing, result};
 use kept::Kept;
 use states::{State, Which, folded};
 
-pub(super) use merged::{Finished, Merged};
+pub(super) use merged::Merged;
 pub(super) use partial::Partial;
 
 /// A query's groups, bound to a schema.
