@@ -6,9 +6,12 @@
 use std::any::Any;
 use std::sync::Arc;
 
-use arrow_schema::DataType as OurType;
+use arrow_schema::{DataType as OurType, Schema};
 use bowstring::DeviceBatch;
-use bowstring::expr::{Aggregation, Expr, Literal, bool_and, bool_or, count, if_else, lit, max, min, sum};
+use bowstring::compute::{BoundQuery, Query};
+use bowstring::expr::{
+    Aggregation, Expr, Literal, bool_and, bool_or, count, if_else, lit, max, mean, min, nth, sum,
+};
 use datafusion::arrow::array::{ArrayRef, AsArray, RecordBatch};
 use datafusion::arrow::compute::{cast, is_null, nullif};
 use datafusion::arrow::datatypes::{DataType, Decimal128Type, SchemaRef};
@@ -24,7 +27,7 @@ use datafusion::physical_plan::aggregates::AccumulatorItem;
 use crate::bridge::array_out;
 use crate::chain::Aggregate;
 use crate::error::refused;
-use crate::expression::{Made, translate};
+use crate::expression::{Made, options, translate};
 use crate::inputs::Inputs;
 use crate::keys::as_key;
 use crate::types::our_type;
@@ -36,6 +39,8 @@ pub(crate) struct States {
     /// The keys of groups; none if all rows are one group.
     pub keys: Vec<Expr>,
     pub aggregations: Vec<Aggregation>,
+    /// The functions themselves, for groups that are finished.
+    pub results: Vec<Aggregation>,
     /// The argument of each function; null for rows that fail the function's own `FILTER` condition.
     pub arguments: Vec<Expr>,
     /// The states of a single row, as many as there are aggregations.
@@ -55,6 +60,7 @@ impl States {
             functions: aggregate.functions.clone(),
             keys: vec![],
             aggregations: vec![],
+            results: vec![],
             arguments: vec![],
             of_one_row: vec![],
             types: vec![],
@@ -82,7 +88,13 @@ impl States {
             states.can_fail |= made.can_fail;
             let fields = function.state_fields().ok()?;
             let types: Vec<DataType> = fields.iter().map(|field| field.data_type().clone()).collect();
-            for (aggregation, of_one_row) in of(function, &made, &data_type, &types, &states.keys)? {
+            let made_of = of(function, &made, &data_type, &types, &states.keys)?;
+            // An average is the one that has two.
+            states.results.push(match &made_of[..] {
+                [(aggregation, _)] => aggregation.clone(),
+                _ => mean(made.expr.clone()),
+            });
+            for (aggregation, of_one_row) in made_of {
                 states.aggregations.push(aggregation);
                 states.of_one_row.push(of_one_row);
             }
@@ -91,6 +103,25 @@ impl States {
         }
         states.reads_columns = !inputs.used().is_empty();
         Some(states)
+    }
+
+    /// Converts finished groups to the types of DataFusion's: a decimal's digits stay, its precision may
+    /// differ. `None` if another type would change.
+    pub fn finished(&self, groups: &Schema) -> Option<BoundQuery> {
+        let keys = groups.fields().len() - self.functions.len();
+        let columns = groups.fields().iter().enumerate().map(|(number, field)| {
+            let function = number.checked_sub(keys).map(|number| &self.functions[number]);
+            let to = function.map(|function| our_type(function.field().data_type()));
+            match (field.data_type(), to) {
+                (_, None) => Some(nth(number)),
+                (from, Some(to)) if *from == to => Some(nth(number)),
+                (OurType::Decimal128(_, a), Some(to @ OurType::Decimal128(_, b))) if *a == b => {
+                    Some(nth(number).cast(to))
+                }
+                _ => None,
+            }
+        });
+        Query::new().select(columns.collect::<Option<Vec<_>>>()?).bind(groups, &options()).ok()
     }
 
     /// Converts groups, or the states of single rows, to a batch of DataFusion's states.

@@ -68,7 +68,7 @@ pub(crate) fn nodes(top: &Arc<dyn ExecutionPlan>) -> Vec<&Arc<dyn ExecutionPlan>
 fn is_plain(aggregate: &AggregateExec) -> bool {
     let modes: &[AggregateMode] = match aggregate.group_expr().is_true_no_grouping() {
         true => &[AggregateMode::Partial, AggregateMode::Single],
-        false => &[AggregateMode::Partial],
+        false => &[AggregateMode::Partial, AggregateMode::Single, AggregateMode::SinglePartitioned],
     };
     modes.contains(aggregate.mode())
         && !aggregate.group_expr().has_grouping_set()

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use bowstring::Device;
 use datafusion::common::Statistics;
 use datafusion::error::Result;
 use datafusion::physical_plan::execution_plan::{
@@ -14,6 +15,10 @@ use datafusion::physical_plan::{
 };
 
 use crate::chain::Chain;
+use crate::config::DeviceOptions;
+use crate::device::is_host;
+use crate::downloads::{downloaded, left_there};
+use crate::finishing::Finishing;
 use crate::metrics::Counters;
 use crate::operator::{DeviceBatches, Open, Operator, Replaced, Source, Task};
 use crate::program::{Program, Work};
@@ -29,7 +34,8 @@ pub(crate) struct Chained {
     /// If only the first rows of an order are needed: of each upload, no others are returned.
     top: Option<Top>,
     steps: String,
-    on_the_host: bool,
+    device: Device,
+    options: DeviceOptions,
     /// The number of first nodes that the plan did not have.
     added: usize,
 }
@@ -39,7 +45,8 @@ impl Chained {
     pub fn of(
         nodes: &[&Arc<dyn ExecutionPlan>],
         top: Option<&Top>,
-        on_the_host: bool,
+        device: &Device,
+        options: &DeviceOptions,
     ) -> Result<Option<Chained>> {
         let Some(chain) = Chain::of(nodes)? else { return Ok(None) };
         // The first rows of an order leave in that order, and not in the input's.
@@ -50,7 +57,8 @@ impl Chained {
         let Some(input) = nodes.last().and_then(|last| last.children().first().copied()) else {
             return Ok(None);
         };
-        let Some(mut program) = Program::translate(&chain, input, on_the_host) else { return Ok(None) };
+        let program = Program::translate(&chain, input, is_host(device), options);
+        let Some(mut program) = program else { return Ok(None) };
         program.shape.top = top.is_some();
         let mut steps = steps(&chain);
         if let Some(top) = top {
@@ -62,7 +70,8 @@ impl Chained {
             program: Arc::new(program),
             top: top.cloned(),
             steps,
-            on_the_host,
+            device: device.clone(),
+            options: options.clone(),
             added: 0,
         }))
     }
@@ -72,7 +81,7 @@ impl Chained {
         Chained { added: 1, ..self }
     }
 
-    /// The translated program.
+    /// The program that does the work of the chain.
     pub fn program(&self) -> &Program {
         &self.program
     }
@@ -84,7 +93,8 @@ impl Chained {
 
     /// Translates the chain again; returns the chain itself if it can no longer be translated.
     fn translated_again(&self, nodes: Vec<Arc<dyn ExecutionPlan>>) -> Result<Replaced> {
-        let again = Chained::of(&nodes.iter().collect::<Vec<_>>(), self.top.as_ref(), self.on_the_host)?;
+        let all: Vec<_> = nodes.iter().collect();
+        let again = Chained::of(&all, self.top.as_ref(), &self.device, &self.options)?;
         Ok(match again {
             Some(ours) => Replaced::Ours(Arc::new(Chained { added: self.added, ..ours })),
             None => Replaced::Theirs(nodes[0].clone()),
@@ -93,6 +103,10 @@ impl Chained {
 
     fn aggregates(&self) -> bool {
         matches!(self.program.work, Work::Aggregate(_))
+    }
+
+    fn finishes_groups(&self) -> bool {
+        matches!(&self.program.work, Work::Aggregate(aggregated) if aggregated.finished.is_some())
     }
 
     /// The program and settings of a partition on a device.
@@ -238,13 +252,17 @@ impl Operator for Chained {
 
     fn stays_on_device(&self) -> bool {
         // The states of aggregates are converted to DataFusion's in host memory.
-        !self.on_the_host && !self.aggregates()
+        !is_host(&self.device) && (!self.aggregates() || self.finishes_groups())
     }
 
     fn execute(&self, task: Task<'_>, open: Open<'_>) -> Result<SendableRecordBatchStream> {
         let source = open(0, task.partition)?;
         let input = match source {
-            Source::Host(input) if self.on_the_host => input,
+            Source::Host(input) if is_host(&self.device) => input,
+            source if self.finishes_groups() => {
+                let groups = Finishing::new(self.run(&task), source)?;
+                return Ok(downloaded(groups, task.schema.clone(), task.batch_rows()));
+            }
             source => return gpu::run(self.run(&task), source),
         };
         Ok(host::run(host::Run {
@@ -259,6 +277,10 @@ impl Operator for Chained {
     }
 
     fn execute_on_device(&self, task: Task<'_>, open: Open<'_>) -> Result<DeviceBatches> {
-        gpu::run_on_device(self.run(&task), open(0, task.partition)?)
+        let (run, source) = (self.run(&task), open(0, task.partition)?);
+        match self.finishes_groups() {
+            true => Ok(left_there(Finishing::new(run, source)?)),
+            false => gpu::run_on_device(run, source),
+        }
     }
 }

@@ -22,6 +22,9 @@ config_namespace! {
         /// The number of uploads that a device works on at a time, for each partition.
         pub in_flight: usize, default = 2
 
+        /// Groups that a device finishes and that take more bytes than this are parked in host memory.
+        pub group_bytes: usize, default = 8 << 30
+
         /// Plans that are estimated to read fewer rows than this stay on the host, whatever the device. A
         /// plan without an estimate may run on the device.
         pub device_min_rows: usize, default = 100_000

@@ -36,6 +36,12 @@ fn exchanged(plan: &Arc<dyn ExecutionPlan>) -> Option<&Arc<dyn ExecutionPlan>> {
     matches!(exchange.partitioning(), Partitioning::Hash(..)).then(|| exchange.input())
 }
 
+/// Whether a node distributes rows to partitions one batch after the other, only for more threads to work.
+pub(crate) fn is_round_robin(plan: &Arc<dyn ExecutionPlan>) -> bool {
+    let exchange = plan.downcast_ref::<RepartitionExec>();
+    exchange.is_some_and(|exchange| matches!(exchange.partitioning(), Partitioning::RoundRobinBatch(_)))
+}
+
 /// For each child of a node, whether the node, or one above it for which it `matters`, relies on how the
 /// child's rows are partitioned.
 pub(crate) fn matter_below(plan: &Arc<dyn ExecutionPlan>, matters: bool) -> Vec<bool> {

@@ -16,14 +16,14 @@ use datafusion::physical_plan::aggregates::{AccumulatorItem, create_accumulators
 use datafusion::physical_plan::metrics::RecordOutput;
 
 use crate::arguments::Arguments;
-use crate::bridge::batch_out;
 use crate::config::DeviceOptions;
 use crate::device::stream_of;
+use crate::downloads::{OnDevice, download, downloaded, left_there};
 use crate::error::{external, refused};
 use crate::metrics::{Busy, Counters};
 use crate::operator::{DeviceBatches, Source};
 use crate::program::{Aggregated, Program, Work};
-use crate::streams::{BatchSource, arrived, batches_of, parts, row, stream_of_batches};
+use crate::streams::{BatchSource, parts, row, stream_of_batches};
 use crate::top::Top;
 use crate::uploads::{Taken, Uploads};
 
@@ -45,25 +45,25 @@ pub(crate) struct Run {
 
 /// Starts a partition and returns its output stream.
 pub(crate) fn run(run: Run, source: Source) -> Result<SendableRecordBatchStream> {
-    let schema = run.schema.clone();
+    let (schema, batch_rows) = (run.schema.clone(), run.batch_rows);
     let mut work = Under::new(run, source)?;
-    if let Work::Aggregate(aggregated) = &work.run.program.work
-        && aggregated.states.keys.is_empty()
-    {
+    let Work::Aggregate(aggregated) = &work.run.program.work else {
+        return Ok(downloaded(Made(work), schema, batch_rows));
+    };
+    if aggregated.states.keys.is_empty() {
         let accumulators = create_accumulators(&aggregated.states.functions)?;
         return Ok(row(schema, async move { work.aggregated(accumulators).await }));
     }
-    Ok(stream_of_batches(schema, Made { work, ready: VecDeque::new() }))
+    Ok(stream_of_batches(schema, Groups { work, ready: VecDeque::new() }))
 }
 
 /// Starts a partition, whose rows stay on the device.
 pub(crate) fn run_on_device(run: Run, source: Source) -> Result<DeviceBatches> {
-    let made = Made { work: Under::new(run, source)?, ready: VecDeque::new() };
-    Ok(Box::pin(batches_of::<DeviceBatch>(made)))
+    Ok(left_there(Made(Under::new(run, source)?)))
 }
 
 /// The columns that are uploaded, and their schema.
-fn columns(program: &Program) -> (Vec<usize>, arrow_schema::SchemaRef) {
+pub(crate) fn columns(program: &Program) -> (Vec<usize>, arrow_schema::SchemaRef) {
     match (&program.condition, &program.work) {
         (Some(condition), _) => (condition.whole.columns.clone(), condition.whole.schema.clone()),
         (None, Work::Rows(rows)) => (rows.columns.clone(), rows.schema.clone()),
@@ -199,7 +199,7 @@ impl Under {
             self.busy.queued(from).map_err(external)?;
             return Ok((made, of));
         }
-        let kept = self.aggregated_columns(aggregated, &made.map_err(external)?)?;
+        let kept = aggregated.without_condition(&made.map_err(external)?).map_err(external)?;
         let row = aggregated.aggregates.run(&kept, &self.stream);
         self.busy.queued(from).map_err(external)?;
         Ok((row.await, Some(kept)))
@@ -221,63 +221,64 @@ impl Under {
             (groups, _) => groups,
         };
         let groups = groups.map_err(external)?;
-        self.converted(&groups, |groups, schema| aggregated.states.rows(groups, schema))
-    }
-
-    /// Drops the columns that only the condition reads; they come last.
-    fn aggregated_columns(&self, aggregated: &Aggregated, kept: &DeviceBatch) -> Result<DeviceBatch> {
-        let columns = kept.columns()[..aggregated.columns.len()].to_vec();
-        DeviceBatch::try_new(aggregated.schema.clone(), columns, kept.len()).map_err(external)
+        let counters = &self.run.counters;
+        let _timer = counters.baseline.elapsed_compute().timer();
+        let states = aggregated.states.rows(&groups, &self.run.schema)?;
+        counters.down(&states);
+        Ok(states)
     }
 }
 
-/// The output rows, in batches of the requested size.
-struct Made {
+/// The rows that the program computes, batch by batch.
+struct Made(Under);
+
+impl BatchSource<DeviceBatch> for Made {
+    async fn next(&mut self) -> Result<Option<DeviceBatch>> {
+        let work = &mut self.0;
+        if work.left == 0 {
+            // The work still in flight is no longer needed, so it is not awaited.
+            work.busy.count();
+            return Ok(None);
+        }
+        let Some(ended) = work.next().await? else { return Ok(None) };
+        let made = work.rows(ended).await?;
+        let made = made.slice(0, made.len().min(work.left)).map_err(external)?;
+        work.left -= made.len();
+        Ok(Some(made))
+    }
+}
+
+impl OnDevice for Made {
+    fn counters(&self) -> &Counters {
+        &self.0.run.counters
+    }
+
+    fn stream(&mut self) -> (&Stream, &mut Busy) {
+        (&self.0.stream, &mut self.0.busy)
+    }
+}
+
+/// The states of groups, in batches of the requested size.
+struct Groups {
     work: Under,
     ready: VecDeque<RecordBatch>,
 }
 
-impl BatchSource<RecordBatch> for Made {
+impl BatchSource<RecordBatch> for Groups {
     async fn next(&mut self) -> Result<Option<RecordBatch>> {
+        let program = self.work.run.program.clone();
+        let Work::Aggregate(aggregated) = &program.work else {
+            return datafusion::common::internal_err!("an aggregate that is none");
+        };
         loop {
             if let Some(batch) = self.ready.pop_front() {
                 let batch = batch.record_output(&self.work.run.counters.baseline);
                 return Ok(Some(batch));
             }
-            if self.work.left == 0 {
-                // The work still in flight is no longer needed, so it is not awaited.
-                self.work.busy.count();
-                return Ok(None);
-            }
             let Some(ended) = self.work.next().await? else { return Ok(None) };
-            let program = self.work.run.program.clone();
-            let batch = match &program.work {
-                Work::Rows(_) => {
-                    let made = self.work.rows(ended).await?;
-                    let there = self.work.downloaded(&made).await.map_err(external)?;
-                    self.work.converted(&there, batch_out)?
-                }
-                Work::Aggregate(aggregated) => self.work.groups(aggregated, ended).await?,
-            };
-            let rows = batch.num_rows().min(self.work.left);
-            self.work.left -= rows;
-            self.ready.extend(parts(&batch.slice(0, rows), self.work.run.batch_rows));
+            let groups = self.work.groups(aggregated, ended).await?;
+            self.ready.extend(parts(&groups, self.work.run.batch_rows));
         }
-    }
-}
-
-impl BatchSource<DeviceBatch> for Made {
-    async fn next(&mut self) -> Result<Option<DeviceBatch>> {
-        if self.work.left == 0 {
-            self.work.busy.count();
-            return Ok(None);
-        }
-        let Some(ended) = self.work.next().await? else { return Ok(None) };
-        let made = self.work.rows(ended).await?;
-        let made = made.slice(0, made.len().min(self.work.left)).map_err(external)?;
-        self.work.left -= made.len();
-        self.work.run.counters.baseline.record_output(made.len());
-        Ok(Some(made))
     }
 }
 
@@ -292,28 +293,7 @@ impl Under {
         made.map_err(external)
     }
 
-    /// Downloads a batch, and returns when its copies have arrived.
     async fn downloaded(&mut self, made: &DeviceBatch) -> bowstring::Result<DeviceBatch> {
-        let from = self.stream.mark()?;
-        let pending = self.stream.download_later(made)?;
-        self.busy.queued(from)?;
-        let waited = self.run.counters.device_wait.timer();
-        let there = arrived(pending).await;
-        waited.done();
-        there
-    }
-
-    /// Converts a downloaded batch.
-    fn converted(
-        &self,
-        there: &DeviceBatch,
-        convert: impl FnOnce(&DeviceBatch, &SchemaRef) -> Result<RecordBatch>,
-    ) -> Result<RecordBatch> {
-        let counters = &self.run.counters;
-        let _timer = counters.baseline.elapsed_compute().timer();
-        let batch = convert(there, &self.run.schema)?;
-        counters.rows_down.add(batch.num_rows());
-        counters.bytes_down.add(batch.get_array_memory_size());
-        Ok(batch)
+        download(made, &self.stream, &mut self.busy, &self.run.counters).await
     }
 }

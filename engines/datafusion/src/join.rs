@@ -19,7 +19,7 @@ use crate::inputs::Inputs;
 use crate::keys::columns_of;
 use crate::rows::Rows;
 
-/// A translated join.
+/// A join of ours, over the columns that it needs.
 #[derive(Debug)]
 pub(crate) struct Join {
     pub left: Side,
@@ -33,7 +33,7 @@ pub(crate) struct Join {
     pub narrowed: Option<Narrowed>,
 }
 
-/// What a join reads of one side.
+/// The columns that a join reads of one side.
 #[derive(Debug)]
 pub(crate) struct Side {
     /// The keys, over the columns that are read.
@@ -78,7 +78,7 @@ impl Join {
             None => None,
         };
         let kind = kind(*join.join_type());
-        // Of a kind that returns one side, only that side's columns come back.
+        // A kind that returns one side has no columns of the other.
         let before = match kind {
             JoinKind::RightSemi | JoinKind::RightAnti | JoinKind::RightMark => 0,
             _ => lefts.used().len(),

@@ -13,15 +13,15 @@ use datafusion::physical_plan::statistics::StatisticsArgs;
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties as _, SendableRecordBatchStream};
 
 use crate::device::is_host;
+use crate::downloads::{downloaded, left_there};
 use crate::join::Join;
 use crate::metrics::Counters;
 use crate::operator::{DeviceBatches, Open, Operator, Replaced, Task};
 use crate::probe::{Building, On, Partition, Probe, building};
-use crate::streams::{batches_of, stream_of_batches};
 
 /// DataFusion's join, and what ours does in its place.
 pub(crate) struct Joined {
-    /// DataFusion's node, alone.
+    /// DataFusion's node: a list of one.
     node: [Arc<dyn ExecutionPlan>; 1],
     join: Arc<Join>,
     steps: String,
@@ -68,13 +68,8 @@ impl Joined {
                 }
             }
         };
-        let partition = Partition {
-            partitions,
-            fetch: self.theirs().fetch(),
-            schema: task.schema.clone(),
-            batch_rows: task.batch_rows(),
-            reservation: task.reservation(),
-        };
+        let partition =
+            Partition { partitions, fetch: self.theirs().fetch(), reservation: task.reservation() };
         Probe::new(on, building, open(1, task.partition)?, partition)
     }
 }
@@ -152,11 +147,11 @@ impl Operator for Joined {
     }
 
     fn execute(&self, task: Task<'_>, open: Open<'_>) -> Result<SendableRecordBatchStream> {
-        Ok(stream_of_batches(task.schema.clone(), self.probe(&task, open)?))
+        Ok(downloaded(self.probe(&task, open)?, task.schema.clone(), task.batch_rows()))
     }
 
     fn execute_on_device(&self, task: Task<'_>, open: Open<'_>) -> Result<DeviceBatches> {
-        Ok(Box::pin(batches_of(self.probe(&task, open)?)))
+        Ok(left_there(self.probe(&task, open)?))
     }
 }
 

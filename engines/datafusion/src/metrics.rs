@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use bowstring::Stream;
 use bowstring::device::Mark;
+use datafusion::arrow::array::RecordBatch;
 use datafusion::physical_plan::metrics::{
     BaselineMetrics, Count, ExecutionPlanMetricsSet, MetricBuilder, Time,
 };
@@ -52,6 +53,14 @@ impl Counters {
             device_time: time("device_time"),
             device_wait: time("device_wait"),
         }
+    }
+}
+
+impl Counters {
+    /// Counts a batch that was downloaded.
+    pub fn down(&self, batch: &RecordBatch) {
+        self.rows_down.add(batch.num_rows());
+        self.bytes_down.add(batch.get_array_memory_size());
     }
 }
 

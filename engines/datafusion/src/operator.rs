@@ -1,4 +1,4 @@
-//! What a node of ours does: the seam between the plan's node, which is one type, and its operations.
+//! The operations of a node of ours: the seam between the plan's node, which is one type, and its operations.
 
 use std::fmt;
 use std::sync::Arc;
@@ -22,9 +22,9 @@ pub(crate) type DeviceBatches = BoxStream<'static, Result<DeviceBatch>>;
 
 /// The batches of one partition of an input.
 pub(crate) enum Source {
-    /// In host memory.
+    /// Batches in host memory.
     Host(SendableRecordBatchStream),
-    /// On the device that reads them.
+    /// Batches on the device that reads them.
     Device(DeviceBatches),
 }
 
@@ -55,7 +55,7 @@ impl Task<'_> {
     }
 }
 
-/// What replaces a node if its inputs change.
+/// The replacement of a node whose inputs change.
 pub(crate) enum Replaced {
     Ours(Arc<dyn Operator>),
     /// DataFusion's own node, since the changed one has no counterpart.

@@ -7,28 +7,27 @@ use std::sync::{Arc, Mutex, PoisonError};
 use bowstring::compute::{JoinKind, PreparedJoin, Probed, Visited, concat};
 use bowstring::{Device, DeviceBatch, Error, Stream};
 use datafusion::arrow::array::RecordBatch;
-use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::memory_pool::MemoryReservation;
-use datafusion::physical_plan::metrics::RecordOutput;
 use futures::FutureExt;
 use futures::future::{BoxFuture, Shared};
 
-use crate::bridge::{batch_in, batch_out};
+use crate::bridge::batch_in;
 use crate::config::DeviceOptions;
 use crate::device::stream_of;
+use crate::downloads::OnDevice;
 use crate::error::external;
 use crate::join::{Join, Side};
 use crate::metrics::{Busy, Counters};
 use crate::operator::Source;
-use crate::streams::{BatchSource, arrived, parts};
+use crate::streams::BatchSource;
 use crate::uploads::Uploads;
 
 /// The left side of a join, prepared for all right partitions.
 pub(crate) struct Built {
     prepared: PreparedJoin,
     left_rows: usize,
-    /// What the right partitions that have ended say about left rows.
+    /// The left rows that the right partitions that have ended have found.
     ended: Mutex<Vec<Visited>>,
     /// The session's memory that the left side holds.
     _reservation: MemoryReservation,
@@ -37,7 +36,7 @@ pub(crate) struct Built {
 /// The left side under construction, awaited by all right partitions that read it.
 pub(crate) type Building = Shared<BoxFuture<'static, std::result::Result<Arc<Built>, Arc<DataFusionError>>>>;
 
-/// What an execution needs on either side.
+/// The join and its settings, for both sides.
 #[derive(Clone)]
 pub(crate) struct On {
     pub join: Arc<Join>,
@@ -114,25 +113,18 @@ pub(crate) struct Probe {
     /// The number of rows that may still be emitted.
     left: usize,
     busy: Busy,
-    /// The schema of the output.
-    schema: SchemaRef,
-    /// The number of rows in each output batch.
-    batch_rows: usize,
-    ready: VecDeque<RecordBatch>,
 }
 
 /// The place of a partition among those that share a left side, and its limits.
 pub(crate) struct Partition {
     pub partitions: usize,
     pub fetch: Option<usize>,
-    pub schema: SchemaRef,
-    pub batch_rows: usize,
     pub reservation: MemoryReservation,
 }
 
 impl Probe {
     pub fn new(on: On, building: Building, source: Source, partition: Partition) -> Result<Probe> {
-        let Partition { partitions, fetch, schema, batch_rows, reservation } = partition;
+        let Partition { partitions, fetch, reservation } = partition;
         let stream = stream_of(&on.device)?;
         Ok(Probe {
             building,
@@ -147,9 +139,6 @@ impl Probe {
             busy: Busy::new(&stream, &on.counters),
             stream,
             on,
-            schema,
-            batch_rows,
-            ready: VecDeque::new(),
         })
     }
 
@@ -213,8 +202,21 @@ impl Probe {
         built.prepared.rest(&visited, &self.on.join.right.moved, &self.stream).await.map_err(external)
     }
 
-    /// The output columns of the next rows, on the device.
-    async fn next_made(&mut self) -> Result<Option<DeviceBatch>> {
+    /// The output columns of a result, up to the partition's limit.
+    fn output(&mut self, rows: &DeviceBatch) -> Result<DeviceBatch> {
+        let outputs = &self.on.join.outputs;
+        let fields = outputs.iter().map(|column| rows.schema().fields()[*column].clone());
+        let schema = Arc::new(arrow_schema::Schema::new(fields.collect::<Vec<_>>()));
+        let columns = outputs.iter().map(|column| rows.columns()[*column].clone()).collect();
+        let made = DeviceBatch::try_new(schema, columns, rows.len()).map_err(external)?;
+        let made = made.slice(0, made.len().min(self.left)).map_err(external)?;
+        self.left -= made.len();
+        Ok(made)
+    }
+}
+
+impl BatchSource<DeviceBatch> for Probe {
+    async fn next(&mut self) -> Result<Option<DeviceBatch>> {
         let built = self.built().await?;
         // Without left rows, there is nothing to find: some kinds then need no right row.
         let pairs_only = matches!(self.on.join.options.kind, JoinKind::Inner | JoinKind::RightSemi);
@@ -238,43 +240,14 @@ impl Probe {
         self.busy.count();
         Ok(None)
     }
-
-    /// The output columns of a result, up to the partition's limit.
-    fn output(&mut self, rows: &DeviceBatch) -> Result<DeviceBatch> {
-        let outputs = &self.on.join.outputs;
-        let fields = outputs.iter().map(|column| rows.schema().fields()[*column].clone());
-        let schema = Arc::new(arrow_schema::Schema::new(fields.collect::<Vec<_>>()));
-        let columns = outputs.iter().map(|column| rows.columns()[*column].clone()).collect();
-        let made = DeviceBatch::try_new(schema, columns, rows.len()).map_err(external)?;
-        let made = made.slice(0, made.len().min(self.left)).map_err(external)?;
-        self.left -= made.len();
-        Ok(made)
-    }
 }
 
-impl BatchSource<DeviceBatch> for Probe {
-    async fn next(&mut self) -> Result<Option<DeviceBatch>> {
-        let made = self.next_made().await?;
-        self.on.counters.baseline.record_output(made.as_ref().map_or(0, DeviceBatch::len));
-        Ok(made)
+impl OnDevice for Probe {
+    fn counters(&self) -> &Counters {
+        &self.on.counters
     }
-}
 
-impl BatchSource<RecordBatch> for Probe {
-    async fn next(&mut self) -> Result<Option<RecordBatch>> {
-        loop {
-            if let Some(batch) = self.ready.pop_front() {
-                return Ok(Some(batch.record_output(&self.on.counters.baseline)));
-            }
-            let Some(made) = self.next_made().await? else { return Ok(None) };
-            let from = self.stream.mark().map_err(external)?;
-            let pending = self.stream.download_later(&made).map_err(external)?;
-            self.busy.queued(from).map_err(external)?;
-            let there = arrived(pending).await.map_err(external)?;
-            let batch = batch_out(&there, &self.schema)?;
-            self.on.counters.rows_down.add(batch.num_rows());
-            self.on.counters.bytes_down.add(batch.get_array_memory_size());
-            self.ready.extend(parts(&batch, self.batch_rows));
-        }
+    fn stream(&mut self) -> (&Stream, &mut Busy) {
+        (&self.stream, &mut self.busy)
     }
 }

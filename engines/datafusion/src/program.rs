@@ -1,6 +1,7 @@
 //! A translated chain: the operations, bound to the columns that they read.
 
 use arrow_schema::SchemaRef;
+use bowstring::DeviceBatch;
 use bowstring::compute::{BoundQuery, Query};
 use bowstring::expr::Expr;
 use datafusion::arrow::datatypes::DataType;
@@ -11,7 +12,8 @@ use std::sync::Arc;
 use crate::aggregate::States;
 use crate::arguments::Arguments;
 use crate::chain::Chain;
-use crate::expression::{Made, column_of, has_type, is_text, options, translate};
+use crate::config::DeviceOptions;
+use crate::expression::{Made, column_of, has_type, is_text, options as meaning, translate};
 use crate::inputs::Inputs;
 use crate::masked::Masked;
 use crate::rows::{Output, Rows};
@@ -67,6 +69,16 @@ pub(crate) struct Aggregated {
     pub arguments: Arguments,
     pub states: States,
     pub mode: AggregateMode,
+    /// If the groups are finished: their conversion to DataFusion's types.
+    pub finished: Option<BoundQuery>,
+}
+
+impl Aggregated {
+    /// Drops the columns that only the condition reads; they come last.
+    pub fn without_condition(&self, kept: &DeviceBatch) -> bowstring::Result<DeviceBatch> {
+        let columns = kept.columns()[..self.columns.len()].to_vec();
+        DeviceBatch::try_new(self.schema.clone(), columns, kept.len())
+    }
 }
 
 /// The facts about a program that decide its cost.
@@ -92,7 +104,12 @@ pub(crate) struct Shape {
 
 impl Program {
     /// Translates a whole chain over an input; `None` if any part of it has no counterpart.
-    pub fn translate(chain: &Chain, input: &Arc<dyn ExecutionPlan>, on_the_host: bool) -> Option<Program> {
+    pub fn translate(
+        chain: &Chain,
+        input: &Arc<dyn ExecutionPlan>,
+        on_the_host: bool,
+        options: &DeviceOptions,
+    ) -> Option<Program> {
         let schema = input.schema();
         let mut shape = Shape { filters: !chain.conditions.is_empty(), ..Shape::default() };
         let mut inputs = Inputs::of(&schema);
@@ -105,32 +122,50 @@ impl Program {
                 }
                 (shape.aggregates, shape.computed) = (true, states.aggregations.len());
                 shape.groups = !states.keys.is_empty();
+                // On the CPU, DataFusion finishes groups.
+                let finishes = shape.groups && aggregate.mode != AggregateMode::Partial;
+                if finishes && on_the_host {
+                    return None;
+                }
                 // The condition is part of the aggregate only if no row can fail: a row that it excludes
                 // could fail in a cast executed earlier.
                 conditional = shape.filters && !states.can_fail;
                 let within = if conditional { condition(chain, &mut inputs)? } else { None };
                 let (predicate, schema) = (within.as_ref().map(|made| &made.expr), inputs.schema());
                 let query = predicate.into_iter().fold(Query::new(), Query::filter);
-                let query = query.group_by(&states.keys).aggregate(&states.aggregations);
-                let aggregates = query.bind(&schema, &options()).ok()?;
-                let bound = |made: &Made| Query::new().filter(&made.expr).bind(&schema, &options());
+                let query = query.group_by(&states.keys).group_limit(options.group_bytes);
+                let query = query.aggregate(if finishes { &states.results } else { &states.aggregations });
+                let aggregates = query.bind(&schema, &meaning()).ok()?;
+                let finished = match finishes {
+                    true => Some(states.finished(&aggregates.schema())?),
+                    false => None,
+                };
+                let bound = |made: &Made| Query::new().filter(&made.expr).bind(&schema, &meaning());
                 let values: Vec<&Expr> = match shape.groups {
                     false => states.arguments.iter().collect(),
                     true => states.keys.iter().chain(&states.of_one_row).collect(),
                 };
                 let arguments = Arguments {
                     condition: within.as_ref().map(bound).transpose().ok()?,
-                    values: Query::new().select(values).bind(&schema, &options()).ok()?,
+                    values: Query::new().select(values).bind(&schema, &meaning()).ok()?,
                 };
                 let (columns, mode) = (inputs.used().to_vec(), aggregate.mode);
-                Work::Aggregate(Box::new(Aggregated { columns, schema, aggregates, arguments, states, mode }))
+                Work::Aggregate(Box::new(Aggregated {
+                    columns,
+                    schema,
+                    aggregates,
+                    arguments,
+                    states,
+                    mode,
+                    finished,
+                }))
             }
             None => Work::Rows(Box::new(rows(chain, &mut inputs, &mut shape)?)),
         };
         let mut tested = |mut inputs: Inputs| {
             let made = condition(chain, &mut inputs)??;
             shape.condition_extra_passes = made.extra_pass;
-            let predicate = Query::new().filter(&made.expr).bind(&inputs.schema(), &options()).ok()?;
+            let predicate = Query::new().filter(&made.expr).bind(&inputs.schema(), &meaning()).ok()?;
             Some(Tested { columns: inputs.used().to_vec(), schema: inputs.schema(), predicate })
         };
         let condition = match shape.filters {

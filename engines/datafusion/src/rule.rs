@@ -6,8 +6,10 @@ use bowstring::Device;
 use datafusion::config::ConfigOptions;
 use datafusion::error::Result;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
+use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
 use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
 use datafusion::physical_plan::sorts::sort::SortExec;
+use datafusion::physical_plan::sorts::sort_preserving_merge::SortPreservingMergeExec;
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties as _};
 
 use crate::chain::nodes;
@@ -15,11 +17,12 @@ use crate::chained::Chained;
 use crate::config::DeviceOptions;
 use crate::cost::{join_pays, pays};
 use crate::device::{is_host, open};
-use crate::exchange::{matter_below, with_a_shared_side};
+use crate::exchange::{is_round_robin, matter_below, with_a_shared_side};
 use crate::exec::{DeviceExec, is_on_device};
 use crate::joined::Joined;
 use crate::operator::Operator;
-use crate::steps::in_two_steps;
+use crate::sorted::Sorted;
+use crate::steps::{in_one_step, in_two_steps};
 use crate::top::{Top, all_columns};
 
 /// Replaces joins, and chains of filters, projections and aggregates, by our operators, if a join or a chain
@@ -72,6 +75,9 @@ impl Rewrite {
         if plan.is::<DeviceExec>() {
             return Ok(plan);
         }
+        if let Some(ours) = self.in_one_step(&plan, matters)? {
+            return self.with_children(self.node(ours), matters);
+        }
         if let Some(ours) = self.longest(&plan, None)? {
             return self.with_children(self.node(ours), matters);
         }
@@ -91,6 +97,9 @@ impl Rewrite {
             let partial = self.with_children(partial, matter_below(&merged, matters)[0])?;
             return over(merged, vec![partial]);
         }
+        if let Some(sort) = self.sorted(&plan)? {
+            return self.with_children(self.node(sort), matters);
+        }
         if let Some(sort) = plan.downcast_ref::<SortExec>()
             && !is_host(&self.device)
             && let Some(top) = Top::of(sort)
@@ -99,21 +108,61 @@ impl Rewrite {
             let first = self.with_children(self.node(ours), matter_below(&plan, matters)[0])?;
             return over(plan, vec![first]);
         }
-        self.with_children(plan, matters)
+        let made = self.with_children(plan, matters)?;
+        Ok(only_input(&made).unwrap_or(made))
     }
 
     /// The longest chain from this node downwards that can be translated and pays.
     fn longest(&self, plan: &Arc<dyn ExecutionPlan>, top: Option<&Top>) -> Result<Option<Chained>> {
         let found = nodes(plan);
         for length in (1..=found.len()).rev() {
-            let Some(ours) = Chained::of(&found[..length], top, is_host(&self.device))? else { continue };
+            let Some(ours) = Chained::of(&found[..length], top, &self.device, &self.options)? else {
+                continue;
+            };
             let input = ours.input();
-            let there = is_on_device(input, &self.device) || self.joined(input).is_some();
+            let there = self.stays(input)?;
             if pays(&ours.program().shape, input, there, &self.device, &self.options) {
                 return Ok(Some(ours));
             }
         }
         Ok(None)
+    }
+
+    /// Whether the rows of a plan will be on the device when our operators are in it.
+    fn stays(&self, plan: &Arc<dyn ExecutionPlan>) -> Result<bool> {
+        if let [input] = plan.children()[..]
+            && (plan.is::<CoalescePartitionsExec>() || is_round_robin(plan))
+        {
+            return self.stays(input);
+        }
+        let there = is_on_device(plan, &self.device) || self.joined(plan).is_some();
+        let there = there || self.in_one_step(plan, false)?.is_some() || self.is_chain(plan)?;
+        Ok(there || self.sorted(plan)?.is_some())
+    }
+
+    /// The sort that this node is, if it can be translated, and what it sorts will be on the device.
+    fn sorted(&self, plan: &Arc<dyn ExecutionPlan>) -> Result<Option<Sorted>> {
+        match Sorted::of(plan) {
+            Some(sort) if !is_host(&self.device) && self.stays(sorted_rows(plan))? => Ok(Some(sort)),
+            _ => Ok(None),
+        }
+    }
+
+    /// Whether a node will be the first of a chain of ours whose rows stay on the device.
+    fn is_chain(&self, plan: &Arc<dyn ExecutionPlan>) -> Result<bool> {
+        let ours = self.longest(plan, None)?;
+        Ok(ours.is_some_and(|ours| ours.stays_on_device()))
+    }
+
+    /// An aggregate in two steps that a device does in one, unless a node above relies on its partitions.
+    fn in_one_step(&self, plan: &Arc<dyn ExecutionPlan>, matters: bool) -> Result<Option<Chained>> {
+        if matters || is_host(&self.device) {
+            return Ok(None);
+        }
+        match in_one_step(plan)? {
+            Some(whole) => self.longest(&whole, None),
+            None => Ok(None),
+        }
     }
 
     /// The join that this node is, if it can be translated and it pays.
@@ -136,11 +185,45 @@ impl Rewrite {
         Arc::new(DeviceExec::new(Arc::new(operator), &self.device, &self.options))
     }
 
+    /// A child of a node, without the distribution of its rows to partitions that ours does not need.
+    fn needed(
+        &self,
+        plan: &Arc<dyn ExecutionPlan>,
+        child: &Arc<dyn ExecutionPlan>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        match child.children()[..] {
+            [input] if plan.is::<DeviceExec>() && is_round_robin(child) && self.stays(input)? => {
+                Ok(input.clone())
+            }
+            _ => Ok(child.clone()),
+        }
+    }
+
     fn with_children(&self, plan: Arc<dyn ExecutionPlan>, matters: bool) -> Result<Arc<dyn ExecutionPlan>> {
-        let children = plan.children().into_iter().cloned().zip(matter_below(&plan, matters));
-        let made = children.map(|(child, matters)| self.below(child, matters));
+        let children = plan.children().into_iter().zip(matter_below(&plan, matters));
+        let made = children.map(|(child, matters)| self.below(self.needed(&plan, child)?, matters));
         over(plan.clone(), made.collect::<Result<_>>()?)
     }
+}
+
+/// The rows that a sort sorts: its input, or, if it has a limit, that of the chain below. Such a sort tells
+/// scans which rows it does not need any more, so it stays DataFusion's above them.
+fn sorted_rows(sort: &Arc<dyn ExecutionPlan>) -> &Arc<dyn ExecutionPlan> {
+    let input = sort.children()[0];
+    let last = nodes(input).last().and_then(|last| last.children().first().copied());
+    match sort.fetch() {
+        Some(_) => last.unwrap_or(input),
+        None => input,
+    }
+}
+
+/// The input of a node that merges sorted partitions, if there is only one, and no rows are dropped.
+fn only_input(plan: &Arc<dyn ExecutionPlan>) -> Option<Arc<dyn ExecutionPlan>> {
+    let merge = plan.downcast_ref::<SortPreservingMergeExec>()?;
+    let input = merge.input();
+    let all = merge.fetch().is_none() || input.fetch() == merge.fetch();
+    let one = input.output_partitioning().partition_count() == 1;
+    (all && one && input.is::<DeviceExec>()).then(|| input.clone())
 }
 
 /// Puts a node over other children. Ours report the same properties as those that they replace, except for

@@ -1,11 +1,14 @@
-//! Divides aggregates that group rows in one step into two: DataFusion plans one step where the rows are in
-//! one partition already, or are partitioned by the keys.
+//! The steps of aggregates that group rows. DataFusion plans two where the rows are in several partitions: a
+//! partial one for each, and one that merges their states, partitioned by the keys. It plans one step where
+//! the rows are in one partition, or are partitioned by the keys already.
 
 use std::sync::Arc;
 
 use datafusion::error::Result;
-use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode};
+use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
+use datafusion::physical_plan::repartition::RepartitionExec;
+use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties as _};
 
 /// The same aggregate as two: a partial one, which may be ours, below one that merges its states. `None` if
 /// the plan is no such aggregate.
@@ -16,11 +19,10 @@ pub(crate) fn in_two_steps(plan: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<d
         AggregateMode::SinglePartitioned => AggregateMode::FinalPartitioned,
         _ => return Ok(None),
     };
-    let keys = whole.group_expr();
-    let more = whole.limit_options().is_some() || !whole.dynamic_expressions_produced().is_empty();
-    if keys.is_true_no_grouping() || keys.has_grouping_set() || more {
+    if !is_simple(whole) {
         return Ok(None);
     }
+    let keys = whole.group_expr();
     let step = |mode, keys, input| {
         let (functions, filters) = (whole.aggr_expr().to_vec(), whole.filter_expr().to_vec());
         AggregateExec::try_new(mode, keys, functions, filters, input, whole.input_schema())
@@ -29,4 +31,44 @@ pub(crate) fn in_two_steps(plan: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<d
     let merged = step(merges, keys.as_final(), partial)?;
     // Fields are named after functions, which an earlier rule may have replaced.
     Ok((merged.schema() == plan.schema()).then(|| Arc::new(merged) as _))
+}
+
+/// An aggregate in two steps as one, over all partitions. `None` if the plan is no such aggregate.
+pub(crate) fn in_one_step(plan: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+    let Some(merging) = plan.downcast_ref::<AggregateExec>() else { return Ok(None) };
+    let merges = matches!(merging.mode(), AggregateMode::Final | AggregateMode::FinalPartitioned);
+    if !merges || !is_simple(merging) {
+        return Ok(None);
+    }
+    let mut below = merging.input();
+    while below.is::<CoalescePartitionsExec>() || below.is::<RepartitionExec>() {
+        let [input] = below.children()[..] else { return Ok(None) };
+        below = input;
+    }
+    let Some(partial) = below.downcast_ref::<AggregateExec>() else { return Ok(None) };
+    if *partial.mode() != AggregateMode::Partial || !is_simple(partial) {
+        return Ok(None);
+    }
+    let input: Arc<dyn ExecutionPlan> = match partial.input().output_partitioning().partition_count() {
+        1 => partial.input().clone(),
+        _ => Arc::new(CoalescePartitionsExec::new(partial.input().clone())),
+    };
+    let (keys, functions) = (partial.group_expr().clone(), merging.aggr_expr().to_vec());
+    let filters = partial.filter_expr().to_vec();
+    let whole = AggregateExec::try_new(
+        AggregateMode::Single,
+        keys,
+        functions,
+        filters,
+        input,
+        partial.input_schema(),
+    )?;
+    Ok((whole.schema() == plan.schema()).then(|| Arc::new(whole) as _))
+}
+
+/// Whether an aggregate groups rows by keys, and does nothing else.
+fn is_simple(aggregate: &AggregateExec) -> bool {
+    let keys = aggregate.group_expr();
+    let more = aggregate.limit_options().is_some() || !aggregate.dynamic_expressions_produced().is_empty();
+    !keys.is_true_no_grouping() && !keys.has_grouping_set() && !more
 }

@@ -1,5 +1,5 @@
-//! The first rows of an order. DataFusion's sort with a limit keeps the first rows of all batches; below it,
-//! on a device, ours returns the first rows of each upload, so that only these come down.
+//! Orders, and their first rows. DataFusion's sort with a limit keeps the first rows of all batches; below
+//! it, on a device, ours returns the first rows of each upload, so that only these come down.
 
 use std::sync::Arc;
 
@@ -14,16 +14,13 @@ use datafusion::physical_plan::sorts::sort::SortExec;
 
 use crate::types::is_flat;
 
-/// An order by columns, and how many of its first rows are needed.
+/// An order by columns.
 #[derive(Clone, Debug)]
-pub(crate) struct Top {
-    by: Vec<(usize, SortOptions)>,
-    rows: usize,
-}
+pub(crate) struct Order(Vec<(usize, SortOptions)>);
 
-impl Top {
-    /// The order and the limit of a sort; `None` if it has no limit, or if devices do not sort by its keys.
-    pub fn of(sort: &SortExec) -> Option<Top> {
+impl Order {
+    /// The order of a sort; `None` if devices do not sort by its keys.
+    pub fn of(sort: &SortExec) -> Option<Order> {
         let schema = sort.input().schema();
         let by = sort.expr().iter().map(|key| {
             let column = key.expr.downcast_ref::<Column>()?.index();
@@ -33,28 +30,57 @@ impl Top {
             let sorts = is_flat(data_type) && !matches!(data_type, DataType::Interval(_));
             sorts.then_some((column, options))
         });
-        Some(Top { by: by.collect::<Option<_>>()?, rows: sort.fetch()? })
+        by.collect::<Option<_>>().map(Order)
     }
 
-    /// The first rows of a batch. Rows with equal keys stay in their order.
-    pub async fn first(&self, batch: DeviceBatch, stream: &Stream) -> bowstring::Result<DeviceBatch> {
-        if batch.len() <= self.rows {
-            return Ok(batch);
-        }
-        let by = self.by.iter().map(|(column, options)| SortColumn::new(&batch.columns()[*column], *options));
+    /// The rows of a batch in this order, or the first of them. Rows with equal keys stay in their order.
+    pub async fn sorted(
+        &self,
+        batch: &DeviceBatch,
+        limit: Option<usize>,
+        stream: &Stream,
+    ) -> bowstring::Result<DeviceBatch> {
+        let by = self.0.iter().map(|(column, options)| SortColumn::new(&batch.columns()[*column], *options));
         let by: Vec<_> = by.collect();
-        let first = sort_by(&batch, &by, Some(self.rows), stream);
-        first.await
+        let sorted = sort_by(batch, &by, limit, stream);
+        sorted.await
     }
 
     /// The order as text, for `EXPLAIN`.
     pub fn text(&self, schema: &Schema) -> String {
-        let by = self.by.iter().map(|(column, options)| {
+        let by = self.0.iter().map(|(column, options)| {
             let direction = if options.descending { "DESC" } else { "ASC" };
             let nulls = if options.nulls_first { "FIRST" } else { "LAST" };
             format!("{}@{column} {direction} NULLS {nulls}", schema.field(*column).name())
         });
-        format!("top={} by [{}]", self.rows, by.collect::<Vec<_>>().join(", "))
+        by.collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// An order, and how many of its first rows are needed.
+#[derive(Clone, Debug)]
+pub(crate) struct Top {
+    order: Order,
+    rows: usize,
+}
+
+impl Top {
+    /// The order and the limit of a sort; `None` if it has no limit, or if devices do not sort by its keys.
+    pub fn of(sort: &SortExec) -> Option<Top> {
+        Some(Top { order: Order::of(sort)?, rows: sort.fetch()? })
+    }
+
+    /// The first rows of a batch, in any order if there are no others.
+    pub async fn first(&self, batch: DeviceBatch, stream: &Stream) -> bowstring::Result<DeviceBatch> {
+        match batch.len() <= self.rows {
+            true => Ok(batch),
+            false => self.order.sorted(&batch, Some(self.rows), stream).await,
+        }
+    }
+
+    /// The order as text, for `EXPLAIN`.
+    pub fn text(&self, schema: &Schema) -> String {
+        format!("top={} by [{}]", self.rows, self.order.text(schema))
     }
 }
 

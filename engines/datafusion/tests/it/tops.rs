@@ -59,13 +59,34 @@ async fn other_rows_stay_on_the_device() {
     assert!(count("rows_up=") > 10 * count("rows_down="), "{text}");
 }
 
-/// Sorts without a limit, on the CPU, by computed keys or of rows in an order are DataFusion's alone.
+/// A device sorts the rows that operators of ours leave there.
+#[tokio::test]
+async fn rows_that_are_there_are_sorted_there() {
+    let (context, plain) = (on("emulator").await, on("off").await);
+    for seed in 0..4 {
+        register(&[&context, &plain], "t", batches(seed, seed % 2 == 0));
+        for (sql, count) in QUERIES {
+            let (ours, theirs) = (rows(&context, sql).await.unwrap(), rows(&plain, sql).await.unwrap());
+            assert_eq!(keys(&ours, *count), keys(&theirs, *count), "{seed}: {sql}");
+            let sorts = ours_has(&plan(&context, sql).await, "sort=[");
+            assert_eq!(sorts, sql.contains("WHERE") || sql.contains("+ 1"), "{sql}");
+        }
+        let join = "SELECT l.i64, r.d15 FROM t AS l JOIN t AS r ON l.i8 = r.i8 ORDER BY l.i64 DESC";
+        for limit in ["", " LIMIT 1", " LIMIT 20", " LIMIT 100000"] {
+            let sql = format!("{join}{limit}");
+            let (ours, theirs) = (rows(&context, &sql).await.unwrap(), rows(&plain, &sql).await.unwrap());
+            assert_eq!(keys(&ours, 1), keys(&theirs, 1), "{seed}: {sql}");
+            assert!(ours_has(&plan(&context, &sql).await, "sort=["), "{sql}");
+        }
+    }
+}
+
+/// Sorts on the CPU, by keys that devices do not sort by or of rows in an order are DataFusion's alone.
 #[tokio::test]
 async fn other_sorts_stay() {
     let context = on("emulator").await;
     register(&[&context], "t", batches(4, true));
     for sql in [
-        "SELECT i32, v FROM t WHERE i64 < 90 ORDER BY i32",
         "SELECT i32, count(*) AS n FROM t GROUP BY i32 ORDER BY n LIMIT 0",
         "SELECT k, i32 FROM t WHERE i64 < 90 ORDER BY k LIMIT 3",
     ] {
