@@ -163,6 +163,11 @@ impl PreparedJoin {
         })
     }
 
+    /// Whether any left row can have a partner: if not, all keys are null, and nulls equal nothing.
+    pub fn has_keys(&self) -> bool {
+        self.table.groups() > 0
+    }
+
     fn sides(&self, right: &DeviceBatch, on: &Stream) -> Sides {
         Sides { left: self.left.clone(), right: right.clone(), stream: on.clone() }
     }

@@ -78,6 +78,11 @@ impl JoinTable {
         self.rows == 0
     }
 
+    /// The number of groups of rows with equal keys.
+    pub(super) fn groups(&self) -> usize {
+        self.table.groups()
+    }
+
     /// Finds rows by their keys, which have the types of the table's. Does not synchronise.
     pub fn find(&self, keys: &[DeviceArray], stream: &Stream) -> Pending<Matches> {
         Pending::begun(|| {

@@ -261,6 +261,7 @@ fn pairs_come_in_parts_and_errors_are_told() {
 fn what_is_not_in_a_side_differs_from_all_of_its_keys() {
     let some: ArrayRef = Arc::new(Int32Array::from(vec![Some(1), None, Some(2), Some(3)]));
     let empty: ArrayRef = Arc::new(Int32Array::from(Vec::<i32>::new()));
+    let nulls: ArrayRef = Arc::new(Int32Array::from(vec![None, None]));
     let (valid, null): (ArrayRef, ArrayRef) =
         (Arc::new(Int32Array::from(vec![Some(2), Some(9)])), Arc::new(Int32Array::from(vec![Some(2), None])));
     for target in &devices() {
@@ -288,6 +289,11 @@ fn what_is_not_in_a_side_differs_from_all_of_its_keys() {
                     assert_same_rows(&rows(&found), &rows(&expected), &context);
                 }
             }
+        }
+        for (keys, equal, expected) in [(&empty, true, false), (&null, false, true), (&nulls, false, false)] {
+            let (left, options) = (batch(keys), JoinOptions { nulls_equal: equal, ..JoinOptions::default() });
+            let join = PreparedJoin::new(&left, left.columns(), &options, &target.stream).wait().unwrap();
+            assert_eq!(join.has_keys(), expected, "{keys:?} on {target:?}");
         }
         let options = JoinOptions { null_aware: true, ..JoinOptions::default() };
         let (own, on) = (batch(&some), &target.stream);

@@ -27,6 +27,10 @@ pub(crate) struct Join {
     pub options: JoinOptions,
     /// The column of our result that each output column is.
     pub outputs: Vec<usize>,
+    /// Whether DataFusion reads no right row if there is no left row.
+    pub ends_without_rows: bool,
+    /// Whether it reads none if no left row can have a partner.
+    pub ends_without_keys: bool,
     /// Whether all right partitions share one left side.
     pub shares_left: bool,
     /// The filter of the right side that the left keys narrow.
@@ -103,6 +107,8 @@ impl Join {
                 evaluation: options(),
             },
             outputs,
+            ends_without_rows: join.join_type().empty_build_side_produces_empty_result(),
+            ends_without_keys: join.join_type().empty_map_produces_empty_result(),
             narrowed: Narrowed::of(join),
             shares_left: *join.partition_mode() == PartitionMode::CollectLeft,
         })

@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use bowstring::compute::{JoinKind, PreparedJoin, Probed, Visited, concat};
+use bowstring::compute::{PreparedJoin, Probed, Visited, concat};
 use bowstring::{Device, DeviceBatch, Error, Stream};
 use datafusion::arrow::array::RecordBatch;
 use datafusion::error::{DataFusionError, Result};
@@ -218,9 +218,9 @@ impl Probe {
 impl BatchSource<DeviceBatch> for Probe {
     async fn next(&mut self) -> Result<Option<DeviceBatch>> {
         let built = self.built().await?;
-        // Without left rows, there is nothing to find: some kinds then need no right row.
-        let pairs_only = matches!(self.on.join.options.kind, JoinKind::Inner | JoinKind::RightSemi);
-        if self.left == 0 || built.left_rows == 0 && pairs_only {
+        let no_rows = self.on.join.ends_without_rows && built.left_rows == 0;
+        let no_keys = self.on.join.ends_without_keys && !built.prepared.has_keys();
+        if self.left == 0 || no_rows || no_keys {
             self.ended = true;
         }
         while !self.ended {

@@ -160,6 +160,57 @@ impl Queries {
         )
     }
 
+    /// A relation with the columns of `t`: the table, some of its rows, or a join with another one, whose
+    /// columns are of either side.
+    fn relation(&mut self, depth: u32) -> String {
+        let pick = self.random.random_range(0..6);
+        if depth == 0 || pick == 0 {
+            return "t".to_owned();
+        }
+        let left = self.relation(depth - 1);
+        if pick == 1 {
+            return format!("(SELECT * FROM {left} AS t WHERE {})", self.truth(1));
+        }
+        let key = |key: &str| format!("l.{key} = r.{key}");
+        let mut on = vec![key(self.one(&["i16", "i32", "i64", "u32", "day", "d9"]))];
+        if self.random.random_bool(0.3) {
+            on.push(key(self.one(&["b", "i8", "s", "v", "f64", "f32", "d15"])));
+        }
+        if self.random.random_bool(0.4) {
+            let filters =
+                ["l.i64 < r.j64 + 9", "l.d15 <> r.e15", "l.b OR r.c", "l.s < r.s", "l.f64 <= r.g64"];
+            on.push(format!("({})", self.one(&filters)));
+        }
+        let one_side = ["LEFT SEMI", "LEFT ANTI", "RIGHT SEMI", "RIGHT ANTI"];
+        let kinds = [&one_side[..], &["INNER", "INNER", "LEFT", "RIGHT", "FULL"]].concat();
+        let kind = self.one(&kinds).to_owned();
+        let names: Vec<String> = schema()
+            .fields()
+            .iter()
+            .map(|field| {
+                let side = match kind.split_once(' ') {
+                    Some((side, _)) => side[..1].to_lowercase(),
+                    None => self.one(&["l", "r"]).to_owned(),
+                };
+                format!("{side}.{}", field.name())
+            })
+            .collect();
+        let (names, on) = (names.join(", "), on.join(" AND "));
+        format!("(SELECT {names} FROM {left} AS l {kind} JOIN u AS r ON {on})")
+    }
+
+    /// A query over a relation, perhaps with the first rows of an order only.
+    fn of_relation(&mut self) -> String {
+        let relation = self.relation(2);
+        let query = self.query().replacen("FROM t", &format!("FROM {relation} AS t"), 1);
+        if query.contains("ORDER BY") || self.random.random_bool(0.6) {
+            return query;
+        }
+        // Rows that are equal in all columns are the same rows.
+        let limit = self.one(&["", " LIMIT 1", " LIMIT 17", " LIMIT 400"]);
+        format!("{query} ORDER BY ALL{limit}")
+    }
+
     fn query(&mut self) -> String {
         let condition = self.truth(3);
         match self.random.random_range(0..7) {
@@ -189,7 +240,7 @@ fn cases(usual: u64) -> u64 {
     std::env::var("BOWSTRING_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(usual)
 }
 
-async fn compare(device: &str, cases: u64, first: u64) {
+async fn compare(device: &str, cases: u64, first: u64, relations: bool) {
     let (ours, theirs) = (on(device).await, on("off").await);
     // Otherwise literals with a point are floats, and so is everything computed with them.
     for context in [&ours, &theirs] {
@@ -198,9 +249,10 @@ async fn compare(device: &str, cases: u64, first: u64) {
     let (mut taken, mut failed) = (0, 0);
     for seed in first..first + cases {
         register(&[&ours, &theirs], "t", batches(seed, seed % 3 == 0));
+        register(&[&ours, &theirs], "u", batches(seed + 7, seed % 3 == 0));
         let mut queries = Queries { random: StdRng::seed_from_u64(seed) };
         for _ in 0..5 {
-            let sql = queries.query();
+            let sql = if relations { queries.of_relation() } else { queries.query() };
             // A statement that the planner refuses is not a query.
             if theirs.sql(&sql).await.is_err() {
                 continue;
@@ -217,10 +269,20 @@ async fn compare(device: &str, cases: u64, first: u64) {
 
 #[tokio::test]
 async fn random_queries_on_the_cpu() {
-    compare("cpu", cases(150), 0).await;
+    compare("cpu", cases(150), 0, false).await;
 }
 
 #[tokio::test]
 async fn random_queries_on_the_emulator() {
-    compare("emulator", cases(20), 1_000_000).await;
+    compare("emulator", cases(20), 1_000_000, false).await;
+}
+
+#[tokio::test]
+async fn random_joins_on_the_cpu() {
+    compare("cpu", cases(40), 2_000_000, true).await;
+}
+
+#[tokio::test]
+async fn random_joins_on_the_emulator() {
+    compare("emulator", cases(20), 3_000_000, true).await;
 }

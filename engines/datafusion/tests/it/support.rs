@@ -10,7 +10,7 @@ use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimeUnit}
 use datafusion::arrow::util::display::{ArrayFormatter, FormatOptions};
 use datafusion::datasource::MemTable;
 use datafusion::error::{DataFusionError, Result};
-use datafusion::physical_plan::{ExecutionPlan, collect};
+use datafusion::physical_plan::{ExecutionPlan, collect, displayable};
 use datafusion::prelude::{SessionConfig, SessionContext};
 use rand::prelude::*;
 
@@ -102,6 +102,11 @@ pub fn texts(batch: &RecordBatch) -> Vec<String> {
 pub async fn same(ours_: &SessionContext, theirs: &SessionContext, sql: &str) -> bool {
     let (mut a, mut b) = (rows(ours_, sql).await, rows(theirs, sql).await);
     a.iter_mut().chain(&mut b).for_each(|rows| rows.sort());
+    if a != b {
+        for context in [ours_, theirs] {
+            println!("{}", displayable(plan(context, sql).await.as_ref()).indent(true));
+        }
+    }
     assert_eq!(a, b, "{sql}");
     let Ok(plan) = ours_.sql(sql).await.unwrap().create_physical_plan().await else { return false };
     ours(&plan) > 0
