@@ -22,7 +22,9 @@ use crate::finishing::Finishing;
 use crate::metrics::Counters;
 use crate::operator::{DeviceBatches, Open, Operator, Replaced, Source, Task};
 use crate::program::{Program, Work};
+use crate::subquery::has_pending;
 use crate::top::Top;
+use crate::uploads::uploaded;
 use crate::{gpu, host};
 
 /// A chain of DataFusion's nodes over one input, and the program that does its work.
@@ -36,6 +38,8 @@ pub(crate) struct Chained {
     steps: String,
     device: Device,
     options: DeviceOptions,
+    /// Whether an expression has a subquery that has not run.
+    pending: bool,
     /// The number of first nodes that the plan did not have.
     added: usize,
 }
@@ -60,6 +64,10 @@ impl Chained {
         let program = Program::translate(&chain, input, is_host(device), options);
         let Some(mut program) = program else { return Ok(None) };
         program.shape.top = top.is_some();
+        let mut pending = false;
+        for node in nodes {
+            pending |= has_pending(node.as_ref())?;
+        }
         let mut steps = steps(&chain);
         if let Some(top) = top {
             steps = format!("{steps}, {}", top.text(&nodes[0].schema()));
@@ -72,6 +80,7 @@ impl Chained {
             steps,
             device: device.clone(),
             options: options.clone(),
+            pending,
             added: 0,
         }))
     }
@@ -99,6 +108,16 @@ impl Chained {
             Some(ours) => Replaced::Ours(Arc::new(Chained { added: self.added, ..ours })),
             None => Replaced::Theirs(nodes[0].clone()),
         })
+    }
+
+    /// Translates the chain with the values of its subqueries.
+    fn now(&self) -> Result<Replaced> {
+        for node in &self.nodes {
+            if has_pending(node.as_ref())? {
+                return datafusion::common::internal_err!("a subquery of {} has not run", node.name());
+            }
+        }
+        self.translated_again(self.nodes.clone())
     }
 
     fn aggregates(&self) -> bool {
@@ -256,6 +275,12 @@ impl Operator for Chained {
     }
 
     fn execute(&self, task: Task<'_>, open: Open<'_>) -> Result<SendableRecordBatchStream> {
+        if self.pending {
+            return match self.now()? {
+                Replaced::Ours(ours) => ours.execute(task, open),
+                Replaced::Theirs(node) => node.execute(task.partition, task.context),
+            };
+        }
         let source = open(0, task.partition)?;
         let input = match source {
             Source::Host(input) if is_host(&self.device) => input,
@@ -277,6 +302,15 @@ impl Operator for Chained {
     }
 
     fn execute_on_device(&self, task: Task<'_>, open: Open<'_>) -> Result<DeviceBatches> {
+        if self.pending {
+            return match self.now()? {
+                Replaced::Ours(ours) => ours.execute_on_device(task, open),
+                Replaced::Theirs(node) => {
+                    let rows = node.execute(task.partition, task.context.clone())?;
+                    uploaded(rows, &task)
+                }
+            };
+        }
         let (run, source) = (self.run(&task), open(0, task.partition)?);
         match self.finishes_groups() {
             true => Ok(left_there(Finishing::new(run, source)?)),

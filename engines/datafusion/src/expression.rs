@@ -12,6 +12,7 @@
 use bowstring::compute::Query;
 use bowstring::expr::{DatePart, Expr, Literal, Options, Overflow, if_else, lit};
 use datafusion::arrow::datatypes::DataType;
+use datafusion::common::ScalarValue;
 use datafusion::functions::core::nullif::NullIfFunc;
 use datafusion::functions::datetime::date_part::DatePartFunc;
 use datafusion::logical_expr::Operator;
@@ -25,7 +26,7 @@ use std::sync::Arc;
 
 use crate::inputs::Inputs;
 use crate::types::our_type;
-use crate::{casts, comparison, literal};
+use crate::{casts, comparison, literal, subquery};
 
 /// The options under which our expressions mean the same as DataFusion's.
 pub(crate) fn options() -> Options {
@@ -96,7 +97,7 @@ fn node(expr: &Arc<dyn PhysicalExpr>, inputs: &mut Inputs) -> Option<Made> {
         return inputs.column(column.index()).map(Made::plain);
     }
     if let Some(value) = scalar(expr) {
-        return literal::literal(value).map(|value| Made::plain(lit(value)));
+        return literal::literal(&value).map(|value| Made::plain(lit(value)));
     }
     if let Some(binary) = expr.downcast_ref::<BinaryExpr>() {
         return binary_node(expr, binary, inputs);
@@ -138,8 +139,13 @@ fn node(expr: &Arc<dyn PhysicalExpr>, inputs: &mut Inputs) -> Option<Made> {
     date_part(function, inputs)
 }
 
-pub(crate) fn scalar(expr: &Arc<dyn PhysicalExpr>) -> Option<&datafusion::common::ScalarValue> {
-    expr.downcast_ref::<datafusion::physical_expr::expressions::Literal>().map(|literal| literal.value())
+/// The value of a literal, or of a subquery. One that has not run counts as null: a node with such a subquery
+/// is translated again when it runs.
+pub(crate) fn scalar(expr: &Arc<dyn PhysicalExpr>) -> Option<ScalarValue> {
+    match expr.downcast_ref::<datafusion::physical_expr::expressions::Literal>() {
+        Some(literal) => Some(literal.value().clone()),
+        None => subquery::value(expr),
+    }
 }
 
 fn binary_node(whole: &Arc<dyn PhysicalExpr>, binary: &BinaryExpr, inputs: &mut Inputs) -> Option<Made> {
@@ -163,7 +169,12 @@ fn binary_node(whole: &Arc<dyn PhysicalExpr>, binary: &BinaryExpr, inputs: &mut 
                 return None;
             }
             let compared = if of.is_floating() {
-                comparison::compare_floats(op, &of, (&a.expr, scalar(left)), (&b.expr, scalar(right)))?
+                comparison::compare_floats(
+                    op,
+                    &of,
+                    (&a.expr, scalar(left).as_ref()),
+                    (&b.expr, scalar(right).as_ref()),
+                )?
             } else {
                 comparison::compare(op, a.expr.clone(), b.expr.clone())?
             };
@@ -192,7 +203,7 @@ fn arithmetic(
         &[&a, &b],
     );
     let divides = matches!(op, Operator::Divide | Operator::Modulo);
-    let by_what_divides = || scalar(right).is_some_and(literal::divides);
+    let by_what_divides = || scalar(right).is_some_and(|value| literal::divides(&value));
     let can_fail = match (&of, &other) {
         (of, other) if of == other && of.is_integer() => divides && !by_what_divides(),
         (of, other) if of == other && of.is_floating() => false,
@@ -248,7 +259,7 @@ fn in_list(list: &InListExpr, inputs: &mut Inputs) -> Option<Made> {
     let value = |item: &Arc<dyn PhysicalExpr>| {
         let item = scalar(item)?;
         if item.data_type() == of {
-            return literal::literal(item);
+            return literal::literal(&item);
         }
         item.is_null().then(|| Literal::null(our_type(&of)))
     };

@@ -18,6 +18,7 @@ use crate::expression::{has_type, options, translate};
 use crate::inputs::Inputs;
 use crate::keys::columns_of;
 use crate::rows::Rows;
+use crate::subquery::is_pending;
 
 /// A join of ours, over the columns that it needs.
 #[derive(Debug)]
@@ -78,6 +79,7 @@ impl Join {
             };
         }
         let filter = match join.filter() {
+            Some(filter) if is_pending(filter.expression()) => return None,
             Some(filter) => Some(condition(filter, &mut lefts, &mut rights)?),
             None => None,
         };

@@ -52,6 +52,7 @@ mod scan;
 mod sorted;
 mod steps;
 mod streams;
+mod subquery;
 mod table;
 mod top;
 mod types;

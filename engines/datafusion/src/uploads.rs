@@ -6,14 +6,17 @@ use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::compute::concat_batches;
 use datafusion::error::Result;
 use datafusion::execution::memory_pool::MemoryReservation;
+use datafusion::physical_plan::SendableRecordBatchStream;
 use futures::StreamExt;
 
 use crate::bridge::batch_in;
 use crate::config::DeviceOptions;
+use crate::device::stream_of;
 use crate::error::{external, refused};
+use crate::inputs::Inputs;
 use crate::metrics::Counters;
-use crate::operator::Source;
-use crate::streams::bytes_of;
+use crate::operator::{DeviceBatches, Source, Task};
+use crate::streams::{BatchSource, batches_of, bytes_of};
 
 /// The source of batches, with the columns that are needed.
 pub(crate) struct Uploads {
@@ -159,5 +162,26 @@ impl Uploads {
     fn of_device(&self, batch: &DeviceBatch) -> Result<Taken> {
         let columns = self.columns.iter().map(|column| batch.columns()[*column].clone()).collect();
         Ok(Taken::Device(DeviceBatch::try_new(self.schema.clone(), columns, batch.len()).map_err(external)?))
+    }
+}
+
+/// All batches of a stream, on a device.
+pub(crate) fn uploaded(rows: SendableRecordBatchStream, task: &Task<'_>) -> Result<DeviceBatches> {
+    let all = Inputs::all_of(&task.schema);
+    let columns = (all.used().to_vec(), all.schema());
+    let counters = Counters::new(task.metrics, task.partition, true);
+    let uploads = Uploads::new(Source::Host(rows), columns, task.options, &counters);
+    Ok(Box::pin(batches_of(Uploaded { uploads, stream: stream_of(task.device)? })))
+}
+
+struct Uploaded {
+    uploads: Uploads,
+    stream: Stream,
+}
+
+impl BatchSource<DeviceBatch> for Uploaded {
+    async fn next(&mut self) -> Result<Option<DeviceBatch>> {
+        let taken = self.uploads.gathered().await?;
+        taken.map(|taken| self.uploads.upload(taken, &self.stream)).transpose()
     }
 }

@@ -123,6 +123,34 @@ async fn empty_tables_have_empty_answers() {
     }
 }
 
+/// A subquery's value is known only when the plan runs.
+#[tokio::test]
+async fn subqueries_have_values_when_the_plan_runs() {
+    for device in ["cpu", "emulator"] {
+        let (context, plain) = (on(device).await, on("off").await);
+        for seed in 0..3 {
+            register(&[&context, &plain], "t", batches(seed, true));
+            for sql in [
+                "SELECT i32, d15 FROM t WHERE d15 > (SELECT avg(d15) FROM t)",
+                "SELECT count(*), sum(i64) FROM t WHERE f64 <= (SELECT max(g64) FROM t WHERE b)",
+                "SELECT i64 + (SELECT min(i64) FROM t) AS x, j64 * 2 AS y FROM t",
+                "SELECT i32 FROM t WHERE i32 > (SELECT i32 FROM t WHERE i32 > 1000)",
+                "SELECT i8, sum(d15) AS s FROM t GROUP BY i8 \
+                 HAVING sum(d15) > (SELECT avg(d15) * 3 FROM t) ORDER BY s",
+            ] {
+                same(&context, &plain, sql).await;
+                let plan = plan(&context, sql).await;
+                assert!(ours_has(&plan, "scalar_subquery") && !text(&plan).contains("FilterExec"), "{sql}");
+            }
+            // A join's own condition has to be known.
+            let join = "SELECT l.i32 FROM t AS l LEFT JOIN t AS r ON l.i64 = r.i64 \
+                        AND l.d15 + r.d9 > (SELECT avg(d15) FROM t)";
+            same(&context, &plain, join).await;
+            assert!(!ours_has(&plan(&context, join).await, "scalar_subquery"));
+        }
+    }
+}
+
 /// A plan over another input is translated again, and gives that input's rows.
 #[tokio::test]
 async fn plans_take_other_children() {
