@@ -1,6 +1,7 @@
 //! Memory on a device, together with its owner.
 
 use std::any::Any;
+use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -116,6 +117,38 @@ impl fmt::Debug for Buffer {
             Some(bytes) => write!(f, "Buffer({:#x}, {bytes} bytes)", self.address),
             None => write!(f, "Buffer({:#x}, unknown extent)", self.address),
         }
+    }
+}
+
+/// The data buffers of several arrays of views. A list that several arrays share is kept once: each of many
+/// small arrays may have all buffers of the large one that its rows were taken from.
+#[derive(Default)]
+pub(crate) struct SharedBuffers {
+    all: Vec<Buffer>,
+    /// The place of the first buffer of each list, by the addresses and lengths of the list.
+    places: HashMap<Vec<(usize, usize)>, usize>,
+}
+
+impl SharedBuffers {
+    /// Returns the place of the first of an array's buffers, which are added if they are not there yet.
+    pub fn place(&mut self, own: &[Buffer]) -> usize {
+        let key: Option<Vec<_>> = own.iter().map(|one| Some((one.address(), one.bytes()?))).collect();
+        let next = self.all.len();
+        let place = key.map_or(next, |key| *self.places.entry(key).or_insert(next));
+        if place == next {
+            self.all.extend_from_slice(own);
+        }
+        place
+    }
+
+    /// The number of buffers.
+    pub fn len(&self) -> usize {
+        self.all.len()
+    }
+
+    /// The buffers.
+    pub fn into_buffers(self) -> Vec<Buffer> {
+        self.all
     }
 }
 

@@ -19,6 +19,7 @@ mod validate;
 pub use batch::{DeviceBatch, Metadata};
 pub(crate) use batch::{columns_are_of, rows_of};
 pub use batches::Batches;
+pub(crate) use buffer::SharedBuffers;
 pub use buffer::{Bitmap, Buffer, Owner};
 pub use columns::{Columns, nullable};
 pub(crate) use extents::{fits, number};

@@ -6,7 +6,7 @@
 
 use arrow_schema::DataType;
 
-use crate::array::{Bitmap, Buffer, DeviceArray, Parts, Slot, children, layout};
+use crate::array::{Bitmap, Buffer, DeviceArray, Parts, SharedBuffers, Slot, children, layout};
 use crate::device::{HostMemory, HostPool, interrupt};
 use crate::{Error, Result};
 
@@ -30,7 +30,7 @@ enum Values {
     Bits(HostMemory),
     Fixed(HostMemory, usize),
     Bytes { offsets: HostMemory, bytes: HostMemory, width: usize },
-    Views(HostMemory, Vec<Buffer>),
+    Views(HostMemory, SharedBuffers),
 }
 
 impl Building {
@@ -104,7 +104,10 @@ impl Building {
                 };
                 vec![offsets.freeze((len + 1) * width), bytes.freeze(used)]
             }
-            Values::Views(views, buffers) => std::iter::once(views.freeze(len * 16)).chain(buffers).collect(),
+            Values::Views(views, buffers) => {
+                let views = std::iter::once(views.freeze(len * 16));
+                views.chain(buffers.into_buffers()).collect()
+            }
         };
         DeviceArray::made(parts, std::mem::replace(&mut self.known_valid, true))
     }
@@ -119,7 +122,7 @@ impl Building {
                 offsets.bytes_mut()[..width].fill(0);
                 Values::Bytes { offsets, bytes: pool.alloc(0)?, width }
             }
-            Some(Slot::Views) => Values::Views(room(16)?, vec![]),
+            Some(Slot::Views) => Values::Views(room(16)?, SharedBuffers::default()),
             Some(Slot::Fixed(width)) => Values::Fixed(room(width)?, width),
             Some(Slot::Bytes) | None => unreachable!("no type begins with these"),
         })
@@ -231,22 +234,13 @@ fn write_bytes<const O: usize>(
 
 /// Makes views into an array's own buffers point into the same buffers within the list of all; inline views
 /// do not change.
-fn point_at(own: &[Buffer], views: &mut [[u8; 16]], all: &mut Vec<Buffer>) {
+fn point_at(own: &[Buffer], views: &mut [[u8; 16]], all: &mut SharedBuffers) {
     let word = |view: &[u8; 16], i: usize| u32::from_le_bytes(std::array::from_fn(|byte| view[i * 4 + byte]));
     let is_long = |view: &[u8; 16]| word(view, 0) > 12;
     if !views.iter().any(is_long) {
         return;
     }
-    let same =
-        |one: &Buffer, other: &Buffer| (one.address(), one.bytes()) == (other.address(), other.bytes());
-    // Arrays are often consecutive slices of one array, so the last buffers are tried first.
-    let last = all.len().saturating_sub(own.len());
-    let base = if all.len() >= own.len() && all[last..].iter().zip(own).all(|(one, other)| same(one, other)) {
-        last
-    } else {
-        all.extend_from_slice(own);
-        all.len() - own.len()
-    };
+    let base = all.place(own);
     if base > 0 {
         for view in views.iter_mut().filter(|view| is_long(view)) {
             let buffer = word(view, 2).wrapping_add(base as u32);

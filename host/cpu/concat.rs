@@ -1,6 +1,11 @@
-//! Concatenation on the host, with arrow-select.
+//! Concatenation on the host, with arrow-select, except for views: their data buffers are shared, and a list
+//! of buffers that several arrays have is kept once.
 
+use arrow_schema::DataType;
+
+use super::building::Building;
 use super::concat_bytes::of_concat;
+use super::selection::Selection;
 use crate::array::DeviceArray;
 use crate::device::{HostPool, interrupt};
 use crate::{Error, Result, exchange};
@@ -10,6 +15,9 @@ const LONG: usize = 16 << 20;
 
 /// Concatenates arrays of one type, after reserving the memory that arrow-select may need.
 pub(crate) fn concat(arrays: &[DeviceArray], pool: &HostPool) -> Result<DeviceArray> {
+    if let Some(joined) = views(arrays, pool)? {
+        return Ok(joined);
+    }
     let theirs = arrays.iter().map(exchange::to_arrow).collect::<Result<Vec<_>>>()?;
     let bytes = of_concat(arrays);
     let reserved = pool.reserve(bytes)?;
@@ -22,4 +30,22 @@ pub(crate) fn concat(arrays: &[DeviceArray], pool: &HostPool) -> Result<DeviceAr
         Ok((joined, reserved))
     })?;
     exchange::counted(exchange::from_arrow(&joined)?, &arrays.iter().collect::<Vec<_>>(), reserved)
+}
+
+/// Concatenates views; `None` if the arrays are none, or have no rows.
+fn views(arrays: &[DeviceArray], pool: &HostPool) -> Result<Option<DeviceArray>> {
+    let rows = arrays.iter().fold(0, |rows: usize, array| rows.saturating_add(array.len()));
+    let data_type = arrays.first().map(DeviceArray::data_type);
+    let Some(of @ (DataType::Utf8View | DataType::BinaryView)) = data_type.filter(|_| rows > 0) else {
+        return Ok(None);
+    };
+    let Some(mut joined) = Building::new(of, rows) else { return Ok(None) };
+    let mut at = 0;
+    for array in arrays {
+        // Checks the views, unless they are known to be valid.
+        exchange::to_arrow(array)?;
+        joined.append(array, &Selection::all(array.len(), pool)?, at, pool)?;
+        at += array.len();
+    }
+    joined.finish(rows).map(Some)
 }

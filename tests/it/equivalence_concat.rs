@@ -230,3 +230,24 @@ fn what_cannot_be_joined_is_said() {
         );
     }
 }
+
+/// Views that were taken from one array bring its data once, however many parts they come in.
+#[test]
+fn views_of_one_source_have_its_buffers_once() {
+    let texts = |of: &str| -> ArrayRef {
+        Arc::new(StringViewArray::from_iter_values((0..40).map(|row| format!("{of}, row number {row}"))))
+    };
+    let (one, other) = (texts("one source"), texts("another source"));
+    for target in &devices() {
+        let (ours, others) = (target.import(&one), target.import(&other));
+        let part = |array: &DeviceArray, first| array.slice(first, 10).unwrap();
+        let parts = [part(&ours, 0), part(&others, 5), part(&ours, 20), part(&others, 30), part(&ours, 3)];
+        let made = concat(&parts.iter().collect::<Vec<_>>(), &target.stream).wait().unwrap();
+        let data = ours.buffers().len() - 1 + others.buffers().len() - 1;
+        assert_eq!(made.buffers().len(), 1 + data, "{target:?}");
+        let plain =
+            [one.slice(0, 10), other.slice(5, 10), one.slice(20, 10), other.slice(30, 10), one.slice(3, 10)];
+        let plain: Vec<Value> = plain.iter().flat_map(|part| rows(part)).collect();
+        assert_same_rows(&rows(&target.export(&made)), &plain, &format_args!("{target:?}"));
+    }
+}

@@ -7,7 +7,7 @@ use bowstring_kernels::ranges::offsets::{CONVERT, Convert};
 use bowstring_kernels::target::find;
 
 use super::{Found, Node};
-use crate::array::{Bitmap, DeviceArray, Parts, Slot};
+use crate::array::{Bitmap, DeviceArray, Parts, SharedBuffers, Slot};
 use crate::gpu::bitmap::aligned;
 use crate::gpu::cast::most;
 use crate::gpu::parts::{check_end, empty, part_of};
@@ -23,11 +23,13 @@ struct Part {
     there: u64,
     /// The elements that this array has in the result.
     adds: u64,
+    /// The place of the first of them; `None` if they follow those of the array before.
+    at: Option<u64>,
 }
 
 impl Part {
     fn of(elements: usize) -> Part {
-        Part { there: elements as u64, adds: elements as u64 }
+        Part { there: elements as u64, adds: elements as u64, at: None }
     }
 }
 
@@ -102,9 +104,16 @@ impl Node {
                 }
             }
             (DataType::Utf8View | DataType::BinaryView, _) => {
-                let data = self.parts(|piece| vec![Part::of(piece.buffers().len() - 1)]);
+                let mut buffers = SharedBuffers::default();
+                let mut data = vec![];
+                for piece in &self.pieces {
+                    let before = buffers.len();
+                    let at = Some(buffers.place(&piece.buffers()[1..]) as u64);
+                    let adds = (buffers.len() - before) as u64;
+                    data.push(vec![Part { there: piece.buffers().len() as u64 - 1, adds, at }]);
+                }
                 parts.buffers = vec![numbers.rebased(pass, data)?.0.buffer()];
-                parts.buffers.extend(self.pieces.iter().flat_map(|piece| piece.buffers()[1..].to_vec()));
+                parts.buffers.extend(buffers.into_buffers());
             }
             _ => {
                 for (i, slot) in self.pieces[0].layout().slots().enumerate() {
@@ -195,7 +204,7 @@ impl Node {
         check_end(pass.operation(), rows, data_type)?;
         // An end is the number of the row after the run, so it may equal the length.
         let part =
-            |piece: &DeviceArray| vec![Part { there: piece.len() as u64 + 1, adds: piece.len() as u64 }];
+            |piece: &DeviceArray| vec![Part { there: piece.len() as u64 + 1, ..Part::of(piece.len()) }];
         let parts = self.pieces.iter().map(part).collect();
         let numbers = Numbers { pieces: ends, slot: 0, sizes: None, types: None, most: u64::MAX };
         let (out, _) = numbers.rebased(pass, parts)?;
@@ -237,7 +246,8 @@ impl Numbers<'_> {
         let faults = pass.upload(&vec![u64::MAX; self.pieces.len()])?;
         let (mut row, mut before) = (0, vec![0; parts[0].len()]);
         for (i, (piece, parts)) in self.pieces.iter().zip(&parts).enumerate() {
-            let words = parts.iter().zip(&before).flat_map(|(part, before)| [part.there, *before]);
+            let words =
+                parts.iter().zip(&before).flat_map(|(part, before)| [part.there, part.at.unwrap_or(*before)]);
             let table = pass.upload(&words.collect::<Vec<u64>>())?;
             let of = |buffer: usize, width| rows_of(piece, &piece.buffers()[buffer], width);
             let (valid, valid_offset) = validity(piece);
