@@ -20,7 +20,7 @@ use crate::device::is_host;
 use crate::downloads::{downloaded, left_there};
 use crate::finishing::Finishing;
 use crate::metrics::Counters;
-use crate::operator::{DeviceBatches, Open, Operator, Replaced, Source, Task};
+use crate::operator::{DeviceBatches, Open, Operator, Replaced, Source, Task, replaced};
 use crate::program::{Program, Work};
 use crate::subquery::has_pending;
 use crate::top::Top;
@@ -100,16 +100,6 @@ impl Chained {
         &self.input
     }
 
-    /// Translates the chain again; returns the chain itself if it can no longer be translated.
-    fn translated_again(&self, nodes: Vec<Arc<dyn ExecutionPlan>>) -> Result<Replaced> {
-        let all: Vec<_> = nodes.iter().collect();
-        let again = Chained::of(&all, self.top.as_ref(), &self.device, &self.options)?;
-        Ok(match again {
-            Some(ours) => Replaced::Ours(Arc::new(Chained { added: self.added, ..ours })),
-            None => Replaced::Theirs(nodes[0].clone()),
-        })
-    }
-
     /// Translates the chain with the values of its subqueries.
     fn now(&self) -> Result<Replaced> {
         for node in &self.nodes {
@@ -117,7 +107,7 @@ impl Chained {
                 return datafusion::common::internal_err!("a subquery of {} has not run", node.name());
             }
         }
-        self.translated_again(self.nodes.clone())
+        self.translated(self.nodes.clone())
     }
 
     fn aggregates(&self) -> bool {
@@ -194,6 +184,13 @@ impl Operator for Chained {
         &self.nodes
     }
 
+    fn translated(&self, nodes: Vec<Arc<dyn ExecutionPlan>>) -> Result<Replaced> {
+        let all: Vec<_> = nodes.iter().collect();
+        let again = Chained::of(&all, self.top.as_ref(), &self.device, &self.options)?;
+        let again = again.map(|ours| Chained { added: self.added, ..ours });
+        Ok(replaced(nodes[0].clone(), again))
+    }
+
     fn added(&self) -> usize {
         self.added
     }
@@ -214,11 +211,11 @@ impl Operator for Chained {
         let Some(input) = inputs.pop() else {
             return datafusion::common::internal_err!("a chain without an input");
         };
-        self.translated_again(rebuilt(&self.nodes, input, options)?)
+        self.translated(rebuilt(&self.nodes, input, options)?)
     }
 
     fn again(&self) -> Result<Replaced> {
-        self.translated_again(self.nodes.clone())
+        self.translated(self.nodes.clone())
     }
 
     fn maintains_input_order(&self) -> Vec<bool> {
@@ -255,7 +252,7 @@ impl Operator for Chained {
         let mut nodes = rebuilt(&self.nodes[..at], limited.clone(), options).ok()?;
         nodes.push(limited);
         nodes.extend_from_slice(&self.nodes[at + 1..]);
-        self.translated_again(nodes).ok()
+        self.translated(nodes).ok()
     }
 
     fn supports_limit_pushdown(&self) -> bool {

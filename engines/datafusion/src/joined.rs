@@ -4,19 +4,16 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use datafusion::common::Statistics;
 use datafusion::error::Result;
-use datafusion::physical_plan::execution_plan::{CardinalityEffect, ReplaceChildrenOptions};
 use datafusion::physical_plan::joins::HashJoinExec;
 use datafusion::physical_plan::metrics::MetricBuilder;
-use datafusion::physical_plan::statistics::StatisticsArgs;
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties as _, SendableRecordBatchStream};
 
 use crate::device::is_host;
 use crate::downloads::{downloaded, left_there};
 use crate::join::Join;
 use crate::metrics::Counters;
-use crate::operator::{DeviceBatches, Open, Operator, Replaced, Task};
+use crate::operator::{DeviceBatches, Open, Operator, Replaced, Task, replaced};
 use crate::probe::{Building, On, Partition, Probe, building};
 
 /// DataFusion's join, and what ours does in its place.
@@ -98,48 +95,13 @@ impl Operator for Joined {
         &self.node
     }
 
-    fn added(&self) -> usize {
-        0
-    }
-
-    fn inputs(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
-        self.theirs().children()
-    }
-
     fn steps(&self) -> &str {
         &self.steps
     }
 
-    fn over(&self, inputs: Vec<Arc<dyn ExecutionPlan>>, options: ReplaceChildrenOptions) -> Result<Replaced> {
-        Ok(replaced(self.theirs().clone().replace_children(inputs, options)?))
-    }
-
-    fn again(&self) -> Result<Replaced> {
-        Ok(replaced(self.theirs().clone().reset_state()?))
-    }
-
-    fn maintains_input_order(&self) -> Vec<bool> {
-        self.theirs().maintains_input_order()
-    }
-
-    fn statistics(&self, inputs: &[Arc<Statistics>], args: &StatisticsArgs) -> Result<Arc<Statistics>> {
-        self.theirs().statistics_from_inputs(inputs, args)
-    }
-
-    fn fetch(&self) -> Option<usize> {
-        self.theirs().fetch()
-    }
-
-    fn with_fetch(&self, fetch: Option<usize>) -> Option<Replaced> {
-        self.theirs().with_fetch(fetch).map(replaced)
-    }
-
-    fn supports_limit_pushdown(&self) -> bool {
-        self.theirs().supports_limit_pushdown()
-    }
-
-    fn cardinality_effect(&self) -> CardinalityEffect {
-        self.theirs().cardinality_effect()
+    fn translated(&self, nodes: Vec<Arc<dyn ExecutionPlan>>) -> Result<Replaced> {
+        let ours = Joined::of(&nodes[0]);
+        Ok(replaced(nodes[0].clone(), ours))
     }
 
     fn stays_on_device(&self) -> bool {
@@ -152,13 +114,5 @@ impl Operator for Joined {
 
     fn execute_on_device(&self, task: Task<'_>, open: Open<'_>) -> Result<DeviceBatches> {
         Ok(left_there(self.probe(&task, open)?))
-    }
-}
-
-/// A changed join, translated again.
-fn replaced(join: Arc<dyn ExecutionPlan>) -> Replaced {
-    match Joined::of(&join) {
-        Some(ours) => Replaced::Ours(Arc::new(ours)),
-        None => Replaced::Theirs(join),
     }
 }

@@ -62,41 +62,17 @@ pub(crate) enum Replaced {
     Theirs(Arc<dyn ExecutionPlan>),
 }
 
-/// The operations of a node of ours. DataFusion's nodes, which they replace, answer what a plan is asked.
+/// The operations of a node of ours. DataFusion's nodes, which they replace, answer what a plan is asked. The
+/// methods with a body are those of operations that replace a single node.
 pub(crate) trait Operator: fmt::Debug + Send + Sync {
     /// DataFusion's nodes, top first: each is the parent of the next.
     fn nodes(&self) -> &[Arc<dyn ExecutionPlan>];
 
-    /// The number of first nodes that were not in the plan, but are ours to replace.
-    fn added(&self) -> usize;
-
-    /// The plans that feed the operations.
-    fn inputs(&self) -> Vec<&Arc<dyn ExecutionPlan>>;
-
     /// The operations as text, for `EXPLAIN`.
     fn steps(&self) -> &str;
 
-    /// The same operations over other inputs.
-    fn over(&self, inputs: Vec<Arc<dyn ExecutionPlan>>, options: ReplaceChildrenOptions) -> Result<Replaced>;
-
-    /// The same operations, to be executed again: without what an execution has left.
-    fn again(&self) -> Result<Replaced>;
-
-    /// Whether the rows keep the order of each input.
-    fn maintains_input_order(&self) -> Vec<bool>;
-
-    /// The statistics of the result, from those of the inputs.
-    fn statistics(&self, inputs: &[Arc<Statistics>], args: &StatisticsArgs) -> Result<Arc<Statistics>>;
-
-    /// The number of rows after which a partition ends.
-    fn fetch(&self) -> Option<usize>;
-
-    /// The same operations with another such number; `None` if they cannot have one.
-    fn with_fetch(&self, fetch: Option<usize>) -> Option<Replaced>;
-
-    fn supports_limit_pushdown(&self) -> bool;
-
-    fn cardinality_effect(&self) -> CardinalityEffect;
+    /// Translates changed nodes again.
+    fn translated(&self, nodes: Vec<Arc<dyn ExecutionPlan>>) -> Result<Replaced>;
 
     /// Whether the result of a device can stay there.
     fn stays_on_device(&self) -> bool;
@@ -106,4 +82,62 @@ pub(crate) trait Operator: fmt::Debug + Send + Sync {
 
     /// Runs a partition on a device, with the result there.
     fn execute_on_device(&self, task: Task<'_>, open: Open<'_>) -> Result<DeviceBatches>;
+
+    /// The number of first nodes that were not in the plan, but are ours to replace.
+    fn added(&self) -> usize {
+        0
+    }
+
+    /// The plans that feed the operations.
+    fn inputs(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        self.nodes()[0].children()
+    }
+
+    /// The same operations over other inputs.
+    fn over(&self, inputs: Vec<Arc<dyn ExecutionPlan>>, options: ReplaceChildrenOptions) -> Result<Replaced> {
+        self.translated(vec![self.nodes()[0].clone().replace_children(inputs, options)?])
+    }
+
+    /// The same operations, to be executed again: without what an execution has left.
+    fn again(&self) -> Result<Replaced> {
+        self.translated(vec![self.nodes()[0].clone().reset_state()?])
+    }
+
+    /// Whether the rows keep the order of each input.
+    fn maintains_input_order(&self) -> Vec<bool> {
+        self.nodes()[0].maintains_input_order()
+    }
+
+    /// The statistics of the result, from those of the inputs.
+    fn statistics(&self, inputs: &[Arc<Statistics>], args: &StatisticsArgs) -> Result<Arc<Statistics>> {
+        self.nodes()[0].statistics_from_inputs(inputs, args)
+    }
+
+    /// The number of rows after which a partition ends.
+    fn fetch(&self) -> Option<usize> {
+        self.nodes()[0].fetch()
+    }
+
+    /// The same operations with another such number; `None` if they cannot have one.
+    fn with_fetch(&self, fetch: Option<usize>) -> Option<Replaced> {
+        self.translated(vec![self.nodes()[0].with_fetch(fetch)?]).ok()
+    }
+
+    /// Whether a limit above can be given to the inputs.
+    fn supports_limit_pushdown(&self) -> bool {
+        self.nodes()[0].supports_limit_pushdown()
+    }
+
+    /// Whether there are fewer rows than the inputs have, or more.
+    fn cardinality_effect(&self) -> CardinalityEffect {
+        self.nodes()[0].cardinality_effect()
+    }
+}
+
+/// The replacement of a node: ours, if it could be translated.
+pub(crate) fn replaced(node: Arc<dyn ExecutionPlan>, ours: Option<impl Operator + 'static>) -> Replaced {
+    match ours {
+        Some(ours) => Replaced::Ours(Arc::new(ours)),
+        None => Replaced::Theirs(node),
+    }
 }

@@ -7,7 +7,9 @@ use datafusion::config::ConfigOptions;
 use datafusion::error::Result;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
-use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
+use datafusion::physical_plan::execution_plan::{
+    CardinalityEffect, ChildrenPropertiesMode, ReplaceChildrenOptions,
+};
 use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::physical_plan::sorts::sort_preserving_merge::SortPreservingMergeExec;
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties as _};
@@ -221,9 +223,20 @@ fn sorted_rows(sort: &Arc<dyn ExecutionPlan>) -> &Arc<dyn ExecutionPlan> {
 fn only_input(plan: &Arc<dyn ExecutionPlan>) -> Option<Arc<dyn ExecutionPlan>> {
     let merge = plan.downcast_ref::<SortPreservingMergeExec>()?;
     let input = merge.input();
-    let all = merge.fetch().is_none() || input.fetch() == merge.fetch();
+    let all = merge.fetch().is_none_or(|rows| has_at_most(input, rows));
     let one = input.output_partitioning().partition_count() == 1;
     (all && one && input.is::<DeviceExec>()).then(|| input.clone())
+}
+
+/// Whether a plan is known to return at most so many rows.
+fn has_at_most(plan: &Arc<dyn ExecutionPlan>, rows: usize) -> bool {
+    let adds_none =
+        matches!(plan.cardinality_effect(), CardinalityEffect::Equal | CardinalityEffect::LowerEqual);
+    match plan.children()[..] {
+        _ if plan.fetch().is_some_and(|most| most <= rows) => true,
+        [input] if plan.is::<DeviceExec>() && adds_none => has_at_most(input, rows),
+        _ => false,
+    }
 }
 
 /// Puts a node over other children. Ours report the same properties as those that they replace, except for

@@ -5,12 +5,9 @@ use std::sync::Arc;
 
 use bowstring::compute::concat;
 use bowstring::{DeviceBatch, Stream};
-use datafusion::common::Statistics;
 use datafusion::error::Result;
 use datafusion::execution::memory_pool::MemoryReservation;
-use datafusion::physical_plan::execution_plan::{CardinalityEffect, ReplaceChildrenOptions};
 use datafusion::physical_plan::sorts::sort::SortExec;
-use datafusion::physical_plan::statistics::StatisticsArgs;
 use datafusion::physical_plan::{ExecutionPlan, SendableRecordBatchStream};
 
 use crate::device::stream_of;
@@ -18,7 +15,7 @@ use crate::downloads::{OnDevice, downloaded, left_there};
 use crate::error::external;
 use crate::inputs::Inputs;
 use crate::metrics::{Busy, Counters};
-use crate::operator::{DeviceBatches, Open, Operator, Replaced, Source, Task};
+use crate::operator::{DeviceBatches, Open, Operator, Replaced, Source, Task, replaced};
 use crate::streams::BatchSource;
 use crate::top::Order;
 use crate::uploads::Uploads;
@@ -75,48 +72,13 @@ impl Operator for Sorted {
         &self.node
     }
 
-    fn added(&self) -> usize {
-        0
-    }
-
-    fn inputs(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
-        self.theirs().children()
-    }
-
     fn steps(&self) -> &str {
         &self.steps
     }
 
-    fn over(&self, inputs: Vec<Arc<dyn ExecutionPlan>>, options: ReplaceChildrenOptions) -> Result<Replaced> {
-        Ok(replaced(self.theirs().clone().replace_children(inputs, options)?))
-    }
-
-    fn again(&self) -> Result<Replaced> {
-        Ok(replaced(self.theirs().clone().reset_state()?))
-    }
-
-    fn maintains_input_order(&self) -> Vec<bool> {
-        self.theirs().maintains_input_order()
-    }
-
-    fn statistics(&self, inputs: &[Arc<Statistics>], args: &StatisticsArgs) -> Result<Arc<Statistics>> {
-        self.theirs().statistics_from_inputs(inputs, args)
-    }
-
-    fn fetch(&self) -> Option<usize> {
-        self.theirs().fetch()
-    }
-
-    fn with_fetch(&self, fetch: Option<usize>) -> Option<Replaced> {
-        self.theirs().with_fetch(fetch).map(replaced)
-    }
-
-    fn supports_limit_pushdown(&self) -> bool {
-        self.theirs().supports_limit_pushdown()
-    }
-
-    fn cardinality_effect(&self) -> CardinalityEffect {
-        self.theirs().cardinality_effect()
+    fn translated(&self, nodes: Vec<Arc<dyn ExecutionPlan>>) -> Result<Replaced> {
+        let ours = Sorted::of(&nodes[0]);
+        Ok(replaced(nodes[0].clone(), ours))
     }
 
     fn stays_on_device(&self) -> bool {
@@ -130,14 +92,6 @@ impl Operator for Sorted {
 
     fn execute_on_device(&self, task: Task<'_>, open: Open<'_>) -> Result<DeviceBatches> {
         Ok(left_there(self.sorting(&task, open(0, task.partition)?)?))
-    }
-}
-
-/// A changed sort, translated again.
-fn replaced(sort: Arc<dyn ExecutionPlan>) -> Replaced {
-    match Sorted::of(&sort) {
-        Some(ours) => Replaced::Ours(Arc::new(ours)),
-        None => Replaced::Theirs(sort),
     }
 }
 

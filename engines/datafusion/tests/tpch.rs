@@ -186,6 +186,41 @@ async fn all_queries_from_memory_on_the_emulator() -> Result<()> {
     Ok(())
 }
 
+/// The names of DataFusion's operators that compute something, from the root down.
+fn theirs(plan: &dyn ExecutionPlan, names: &mut Vec<String>) {
+    let passes_on = ["DataSourceExec", "CoalescePartitionsExec", "DeviceExec"].contains(&plan.name());
+    if !passes_on && !names.iter().any(|name| name == plan.name()) {
+        names.push(plan.name().to_owned());
+    }
+    plan.children().into_iter().for_each(|child| theirs(child.as_ref(), names));
+}
+
+/// `plans.md` says which operators run on a device. `BOWSTRING_BLESS=1` writes it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_table_of_plans_is_that_of_the_rule() -> Result<()> {
+    let context = ours("emulator");
+    set(&context, "bowstring.device_min_rows", "0");
+    register(&[&context], Scale::new(0.01)?)?;
+    let mut table = "# TPC-H's plans on a device\n\nThe operators of each query where every table is large \
+        enough for a device, with two partitions. Scans, and nodes that only\nmerge partitions, are not listed. \
+        `tests/tpch.rs` writes this table from the plans.\n\n| query | ours | DataFusion's |\n| --: | --: | --- |\n"
+        .to_owned();
+    for (number, query) in (1..).zip(QUERIES) {
+        let plan = context.sql(query).await?.create_physical_plan().await?;
+        let mut names = vec![];
+        theirs(plan.as_ref(), &mut names);
+        let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+        let ours = operators_of_ours(plan.as_ref());
+        table += &format!("| {number} | {ours} | {} |\n", names.join(", "));
+    }
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/plans.md");
+    if std::env::var_os("BOWSTRING_BLESS").is_some() {
+        std::fs::write(path, &table)?;
+    }
+    assert_eq!(std::fs::read_to_string(path)?, table, "BOWSTRING_BLESS=1 writes plans.md");
+    Ok(())
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn all_queries_while_it_is_off() -> Result<()> {
     let (ours, alone) = (ours("off"), SessionContext::new_with_config(config()));

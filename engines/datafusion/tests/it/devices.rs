@@ -21,6 +21,7 @@ const QUERIES: &[&str] = &[
     "SELECT sum(d15 * d9), count(*) FROM t WHERE i32 < 50",
     "SELECT sum(i64 / 7) FROM t WHERE i32 < 50",
     "SELECT v, count(*) FROM t WHERE i32 < 50 GROUP BY v",
+    "SELECT i8, sum(d15) FROM t WHERE i32 < 50 GROUP BY i8 ORDER BY i8",
     "SELECT l.v, r.d15 FROM t AS l LEFT JOIN t AS r ON l.i64 = r.i64 AND l.i32 < r.i32",
 ];
 
