@@ -146,7 +146,7 @@ impl SharedBuffers {
         self.all.len()
     }
 
-    /// The buffers.
+    /// The list of all buffers, of which each is kept once.
     pub fn into_buffers(self) -> Vec<Buffer> {
         self.all
     }

@@ -33,7 +33,7 @@ impl Finishing {
         Ok(Finishing { run, stream, uploads, groups: None, busy })
     }
 
-    /// Groups all rows.
+    /// Groups the rows of all uploads.
     async fn grouped(&mut self, aggregated: &Aggregated) -> Result<Batches> {
         let mut grouping = aggregated.aggregates.grouping(&self.stream).map_err(external)?;
         // A batch is in use until the next one has been pushed.
