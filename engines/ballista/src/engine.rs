@@ -113,7 +113,12 @@ impl DeviceExecutionEngine {
         if ours.output_partitioning().partition_count() != work.output_partitioning().partition_count() {
             return internal_err!("the rule {} changed the number of partitions", self.rule.name());
         }
-        replace_children_if_necessary(Arc::clone(plan), vec![ours])
+        let ours = replace_children_if_necessary(Arc::clone(plan), vec![ours])?;
+        // A report with another number of metrics is refused, and the query would never end.
+        if MetricsMap::of(&ours).planned() != reporting(plan) {
+            return internal_err!("the rule {} changed the number of operators", self.rule.name());
+        }
+        Ok(ours)
     }
 }
 
@@ -165,6 +170,11 @@ impl fmt::Debug for DeviceExecutionEngine {
             .field("counts", &self.counts())
             .finish_non_exhaustive()
     }
+}
+
+/// The number of operators in a plan that report metrics.
+fn reporting(plan: &Arc<dyn ExecutionPlan>) -> usize {
+    usize::from(plan.metrics().is_some()) + plan.children().into_iter().map(reporting).sum::<usize>()
 }
 
 /// The number of our operators in a plan.

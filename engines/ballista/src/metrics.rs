@@ -31,6 +31,11 @@ impl MetricsMap {
         map
     }
 
+    /// The number of planned operators that report metrics.
+    pub(crate) fn planned(&self) -> usize {
+        self.places.len()
+    }
+
     fn add(&mut self, plan: &Arc<dyn ExecutionPlan>) {
         let mut own = plan.metrics().map(|_| self.executed);
         self.executed += usize::from(own.is_some());

@@ -37,7 +37,8 @@ pub(crate) fn in_two_steps(plan: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<d
 pub(crate) fn in_one_step(plan: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dyn ExecutionPlan>>> {
     let Some(merging) = plan.downcast_ref::<AggregateExec>() else { return Ok(None) };
     let merges = matches!(merging.mode(), AggregateMode::Final | AggregateMode::FinalPartitioned);
-    if !merges || !is_simple(merging) {
+    // Groups of sorted rows are sorted, which nodes above may rely on.
+    if !merges || !is_simple(merging) || plan.output_ordering().is_some() {
         return Ok(None);
     }
     let mut below = merging.input();

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 
 use datafusion::arrow::array::*;
+use datafusion::datasource::MemTable;
+use datafusion::logical_expr::col;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode};
 
@@ -188,8 +190,27 @@ async fn no_rows_have_no_groups() {
 /// Rows that come sorted by a key leave sorted, so these aggregates stay DataFusion's.
 #[tokio::test]
 async fn sorted_groups_stay_sorted() {
-    let (context, plain) = (on("cpu").await, on("off").await);
-    register(&[&context, &plain], "t", batches(6, true));
-    let sql = "SELECT i32, count(*) FROM (SELECT * FROM t ORDER BY i32 LIMIT 500) GROUP BY i32 ORDER BY i32";
-    assert_eq!(rows(&context, sql).await, rows(&plain, sql).await);
+    for device in DEVICES {
+        let (context, plain) = (on(device).await, on("off").await);
+        register(&[&context, &plain], "t", batches(6, true));
+        let sql =
+            "SELECT i32, count(*) FROM (SELECT * FROM t ORDER BY i32 LIMIT 500) GROUP BY i32 ORDER BY i32";
+        assert_eq!(rows(&context, sql).await, rows(&plain, sql).await, "{device}");
+    }
+    // Here, each partition of the table is sorted, and no sort follows.
+    let first = Int64Array::from_iter_values((0..300).map(|row| 50 + row / 7));
+    let second = Int64Array::from_iter_values((0..200).map(|row| row / 3));
+    let batches =
+        [first, second].map(|k| RecordBatch::try_from_iter([("k", Arc::new(k) as ArrayRef)]).unwrap());
+    let answers = "SELECT k, count(*) FROM sorted GROUP BY k ORDER BY k";
+    let mut all = vec![];
+    for device in ["off", "cpu", "emulator"] {
+        let context = on(device).await;
+        let table =
+            MemTable::try_new(batches[0].schema(), batches.iter().map(|one| vec![one.clone()]).collect());
+        let table = table.unwrap().with_sort_order(vec![vec![col("k").sort(true, false)]]);
+        context.register_table("sorted", Arc::new(table)).unwrap();
+        all.push(rows(&context, answers).await.unwrap());
+    }
+    assert_eq!((&all[0], &all[0]), (&all[1], &all[2]));
 }
