@@ -29,7 +29,7 @@ pub enum JoinKind {
     RightMark,
 }
 
-/// The options of a [`join`].
+/// The options of a [`join`](super::join()).
 #[derive(Clone, Debug, Default)]
 pub struct JoinOptions {
     /// The rows that are returned.
