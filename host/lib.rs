@@ -80,6 +80,7 @@ pub mod images;
 pub mod internals;
 mod pass;
 mod rules;
+mod threads;
 mod transfer;
 
 pub use array::{DeviceArray, DeviceBatch};

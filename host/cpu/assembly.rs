@@ -7,11 +7,11 @@ use arrow_schema::SchemaRef;
 
 use super::building::Building;
 use super::selection::{PARALLEL, Selection};
-use super::threads::among_threads;
 use super::{admitted, concat, filter};
 use crate::array::{DeviceArray, DeviceBatch};
 use crate::device::HostPool;
 use crate::engine;
+use crate::threads::among_threads;
 use crate::{Result, Stream};
 
 /// A column of the batch.

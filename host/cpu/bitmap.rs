@@ -1,9 +1,9 @@
 //! Bitmaps that start at any bit of any byte, read 64 rows at a time.
 
-use super::threads::{among_threads, each_part};
 use super::{count, memory};
 use crate::Result;
 use crate::array::Bitmap;
+use crate::threads::{among_threads, each_part};
 
 /// The bits of some rows. Foreign memory is neither aligned nor padded, so nothing outside of them is read.
 #[derive(Clone, Copy)]

@@ -11,7 +11,6 @@ use bowstring_kernels::map::functions::FunctionCall;
 use super::assembly;
 use super::indices::Indices;
 use super::selection::{PARALLEL, Selection};
-use super::threads::among_threads;
 use super::{
     admitted, cast, concat, filter, group, hashed, join, logical, map, memory, nulls, program, sort, take,
     text,
@@ -23,6 +22,7 @@ use crate::engine::{
 };
 use crate::expr::Fold;
 use crate::expr::plan::{Plan, TextTest};
+use crate::threads::among_threads;
 use crate::{Error, Pending, Result, Stream};
 
 /// The engine for host memory.

@@ -11,8 +11,8 @@ use crate::device::HostPool;
 
 use super::intrinsics::{self, POSITIONS};
 use super::selection::{Chunk, PARALLEL, Selection};
-use super::threads::{among_threads, each_part};
 use super::{memory, rows, take_bytes};
+use crate::threads::{among_threads, each_part};
 
 /// A filter that keeps fewer than one row in so many reads only the kept rows.
 const FEW: usize = 16;

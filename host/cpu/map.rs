@@ -13,9 +13,9 @@ use super::bitmap::Bits;
 use super::map_narrow::Narrow;
 use super::map_rows::{Outcome, Part, Source};
 use super::memory;
-use super::threads::{among_threads, each_part};
 use crate::array::{Bitmap, Buffer, Parts, layout};
 use crate::device::HostPool;
+use crate::threads::{among_threads, each_part};
 use crate::{DeviceArray, Result};
 
 /// The bytes read and written below which one thread is faster than two.

@@ -35,7 +35,6 @@ mod spans;
 mod take;
 mod take_bytes;
 mod text;
-mod threads;
 mod vectorise;
 mod written;
 

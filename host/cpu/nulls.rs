@@ -3,10 +3,10 @@
 use super::bitmap::Bits;
 use super::intrinsics;
 use super::memory::{fill, values_mut};
-use super::threads::{among_threads, each_part};
 use crate::Result;
 use crate::array::{Bitmap, Buffer};
 use crate::device::HostPool;
+use crate::threads::{among_threads, each_part};
 
 /// The words that one thread inverts. They take some microseconds, which outweighs the cost of handing them
 /// over.

@@ -23,11 +23,11 @@ use bowstring_kernels::select::selection::TILE;
 
 use super::memory;
 use super::selection::{PARALLEL, Selection};
-use super::threads::{self, among_threads, each_part_in};
 use crate::array::{Bitmap, DeviceArray, Parts};
 use crate::device::{HostMemory, HostPool};
 use crate::expr::Fold;
 use crate::expr::plan::Plan;
+use crate::threads::{self, among_threads, each_part_in};
 use crate::{Error, Result};
 use blocks::{CHUNK, inside};
 use slots::{Scratch, Values};

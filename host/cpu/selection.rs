@@ -12,8 +12,8 @@ use crate::array::{Buffer, DeviceArray};
 use crate::device::{HostMemory, HostPool, interrupt};
 
 use super::bitmap::Bits;
-use super::threads::{among_threads, each_part, join};
 use super::{intrinsics, memory, rows};
+use crate::threads::{among_threads, each_part, join};
 
 /// The rows of a chunk, the unit of work of a thread. They are 128 KiB of 4-byte values, which two levels of
 /// cache hold.

@@ -13,8 +13,8 @@ use super::bitmap::Bits;
 use super::indices::{Indices, Rows, Width};
 use super::ranges::Ranges;
 use super::selection::PARALLEL;
-use super::threads::{among_threads, each_part};
 use super::{intrinsics, memory, ranges, rows, run_ends, take_bytes};
+use crate::threads::{among_threads, each_part};
 
 /// Takes the rows of `array` at `indices`; null indices give null rows. Both must be readable by the host.
 pub(crate) fn take(array: &DeviceArray, indices: &Indices, pool: &HostPool) -> Result<DeviceArray> {

@@ -9,8 +9,8 @@ use super::bitmap::Bits;
 use super::indices::{Indices, Width, index};
 use super::memory::LOOK;
 use super::selection::PARALLEL;
-use super::threads::{among_threads, each_part};
 use super::{intrinsics, memory, rows};
+use crate::threads::{among_threads, each_part};
 
 /// Sources of at most this many bytes fit a core's own caches and need no prefetch.
 const NEAR: usize = 1 << 20;

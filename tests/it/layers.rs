@@ -12,6 +12,7 @@ const LEVELS: &[(&str, u32)] = &[
     ("array", 2),
     ("device", 3),
     ("pass", 4),
+    ("threads", 4),
     ("exchange", 5),
     ("transfer", 5),
     ("engine", 6),

@@ -9,9 +9,9 @@ use super::rows::{Folded, Rows};
 use crate::Result;
 use crate::cpu::memory::{self, Plain};
 use crate::cpu::rows::CHUNK;
-use crate::cpu::threads::{each_part, here};
 use crate::device::interrupt;
 use crate::rules::PIECE;
+use crate::threads::{each_part, here};
 
 /// A float that is summed.
 pub(super) trait Float<const W: usize>: Plain + Default + Sync {

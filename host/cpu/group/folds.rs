@@ -15,12 +15,12 @@ use super::rows::{Folded, Rows};
 use crate::array::{Bitmap, Buffer, DeviceArray, Parts};
 use crate::cpu::hashed::RANGE;
 use crate::cpu::rows::CHUNK;
-use crate::cpu::threads::{among_threads, each_part, here};
 use crate::cpu::{admitted, memory, rows};
 use crate::device::{HostMemory, HostPool, interrupt};
 use crate::engine::{GroupFold, Groups};
 use crate::expr::Reduction;
 use crate::rules::{folded_type, words};
+use crate::threads::{among_threads, each_part, here};
 use crate::{Error, Pending, Result, Stream};
 
 /// The bytes of states that a thread has of its own.

@@ -14,12 +14,12 @@ use crate::array::{DeviceArray, Parts};
 use crate::cpu::bitmap::Bits;
 use crate::cpu::memory::Plain;
 use crate::cpu::rows::CHUNK;
-use crate::cpu::threads::{among_threads, each_part};
 use crate::cpu::{admitted, memory, rows};
 use crate::device::{HostMemory, HostPool, interrupt};
 use crate::engine::{Frames, GroupFold};
 use crate::expr::Reduction;
 use crate::rules::{NODE, folded_type, levels, words};
+use crate::threads::{among_threads, each_part};
 use crate::{Error, Result};
 
 /// Finds one end of the frame of each place.

@@ -14,12 +14,12 @@ use arrow_schema::DataType;
 use super::admitted;
 use super::hashed::{Columns, Nulls, RANGE, grouped};
 use super::memory;
-use super::threads::among_threads;
 use crate::array::{Buffer, DeviceArray, Parts};
 use crate::device::HostPool;
 use crate::engine::Groups;
 use crate::rules::check_rows;
 use crate::rules::seeds::seed;
+use crate::threads::among_threads;
 use crate::{Pending, Result, Stream};
 
 pub(super) use divide::divide_sums;

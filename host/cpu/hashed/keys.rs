@@ -6,10 +6,10 @@ use super::super::bitmap::Bits;
 use super::super::memory;
 use super::super::rows::CHUNK;
 use super::super::text::layout::{Column as Text, Layout};
-use super::super::threads::each_part;
 use super::hash::{first_bytes, fold, lowest, mixed, of_bytes};
 use crate::Result;
 use crate::array::outside;
+use crate::threads::each_part;
 
 /// The keys that a null key equals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

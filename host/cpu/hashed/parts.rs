@@ -8,13 +8,13 @@ use bowstring_kernels::group::parts::{NULL, SEED, mixed, part_of};
 use super::super::memory;
 use super::super::sort::{CHUNK, by_digit};
 use super::super::text::layout::{Column as Text, Layout};
-use super::super::threads::{among_threads, each_part};
 use super::columns::Columns;
 use super::hash::first_bytes;
 use super::keys::{Key, Keys, Nulls, Values};
 use crate::Result;
 use crate::array::{Buffer, DeviceArray, outside};
 use crate::device::HostPool;
+use crate::threads::{among_threads, each_part};
 
 /// Orders the rows of plain columns by the part that a hash of their keys chooses. Returns the rows, as
 /// numbers of four bytes, and where each part starts, and the end.

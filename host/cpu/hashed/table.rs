@@ -11,13 +11,13 @@ use std::ops::Range;
 use super::super::intrinsics::prefetch;
 use super::super::memory;
 use super::super::rows::CHUNK;
-use super::super::threads::{each_part, here};
 use super::hash::fold;
 use super::keys::{Keys, Prefix, Span};
 use super::members::Members;
 use crate::Result;
 use crate::array::Buffer;
 use crate::device::{HostMemory, HostPool, interrupt};
+use crate::threads::{each_part, here};
 
 /// The rows whose slots are fetched together.
 const BLOCK: usize = 64;

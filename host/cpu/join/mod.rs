@@ -7,12 +7,12 @@ use arrow_schema::DataType;
 use super::group::uint32;
 use super::hashed::{self, Columns, NONE, Nulls, RANGE, grouped, is_plain};
 use super::rows::CHUNK;
-use super::threads::{among_threads, each_part};
 use super::{admitted, memory, rows};
 use crate::array::{Bitmap, Buffer, DeviceArray, Parts};
 use crate::device::{HostMemory, HostPool};
 use crate::engine::Table;
 use crate::rules::seeds::seed;
+use crate::threads::{among_threads, each_part};
 use crate::{Error, Pending, Result, Stream};
 
 /// Rows in host memory that others find by their keys.

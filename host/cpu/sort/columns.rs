@@ -8,10 +8,10 @@ use arrow_schema::{DataType, SortOptions, UnionMode};
 use crate::array::{Bitmap, Buffer, DeviceArray};
 use crate::cpu::bitmap::Bits;
 use crate::cpu::text::layout;
-use crate::cpu::threads::each_part;
 use crate::cpu::{memory, rows, run_ends};
 use crate::device::HostPool;
 use crate::rules::{Order, check_rows, too_many_rows, words};
+use crate::threads::each_part;
 use crate::{Error, Result};
 
 use super::keys::{Keys, Numbers, Part, Source, Text};

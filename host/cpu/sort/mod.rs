@@ -14,12 +14,12 @@ mod top;
 use arrow_schema::{DataType, SortOptions};
 
 use super::memory;
-use super::threads::{among_threads, each_part};
 use crate::Result;
 use crate::array::{Buffer, DeviceArray, Parts};
 use crate::device::HostPool;
 use crate::engine::Ties;
 use crate::rules::check_rows;
+use crate::threads::{among_threads, each_part};
 
 pub(super) use columns::ranks_of;
 use columns::{flatten, keys};

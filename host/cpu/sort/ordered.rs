@@ -7,8 +7,8 @@ use super::top;
 use crate::Result;
 use crate::array::Buffer;
 use crate::cpu::memory;
-use crate::cpu::threads::each_part;
 use crate::device::{HostMemory, HostPool};
+use crate::threads::each_part;
 
 /// Returns the rows in the order of their keys, as numbers of four bytes.
 pub(super) fn ordered(keys: &Keys<'_>, limit: Option<usize>, pool: &HostPool) -> Result<Buffer> {

@@ -8,8 +8,8 @@ use std::sync::atomic::AtomicU64;
 
 use crate::Result;
 use crate::cpu::memory;
-use crate::cpu::threads::{each_part, here};
 use crate::device::interrupt;
+use crate::threads::{each_part, here};
 
 use super::items::{Item, differing};
 use super::keys::{Cursor, Keys};

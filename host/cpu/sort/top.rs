@@ -6,8 +6,8 @@
 
 use crate::Result;
 use crate::cpu::memory;
-use crate::cpu::threads::{each_part, here};
 use crate::device::{HostMemory, HostPool};
+use crate::threads::{each_part, here};
 
 use super::items::Item;
 use super::keys::{Cursor, Keys};

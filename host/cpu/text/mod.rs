@@ -21,11 +21,11 @@ use memchr::memmem;
 use super::bitmap::Bits;
 use super::rows::CHUNK;
 use super::selection::PARALLEL;
-use super::threads::{among_threads, each_part};
 use super::{intrinsics, memory};
 use crate::Result;
 use crate::array::{Bitmap, DeviceArray, Parts, Side, outside};
 use crate::device::{HostPool, interrupt};
+use crate::threads::{among_threads, each_part};
 use arrow_schema::DataType;
 
 pub(crate) use layout::single;

@@ -12,10 +12,10 @@ use bowstring_kernels::text::format::formatters::{WithWriter, Writer, Writing};
 use bowstring_kernels::text::format::sink::{Backwards, Sink};
 
 use super::super::bitmap::Bits;
-use super::super::threads::{among_threads, each_part};
 use super::super::{memory, rows};
 use crate::array::{Buffer, DeviceArray, Parts, Slot, layout};
 use crate::device::{HostMemory, HostPool};
+use crate::threads::{among_threads, each_part};
 use crate::{Error, Result};
 
 /// The rows of a part. With no more than that, one thread is faster than two.

@@ -1,4 +1,4 @@
-//! The threads of the CPU path: a pool of our own, started by the first operation that is large enough to use
+//! L4: threads that share the work of the CPU path and of copies: a pool of our own, started by the first operation that is large enough to use
 //! it.
 //!
 //! The one idea: [`among_threads`] is the only way into the pool. Work is shared out only on a thread of a
