@@ -163,6 +163,16 @@ pub(crate) trait Engine: Sync {
         stream: &'a Stream,
     ) -> Later<'a, DeviceArray>;
 
+    /// Returns at most `count` characters of each text from character `start` on, counted from the end if
+    /// negative. The text is no dictionary.
+    fn substring<'a>(
+        &'a self,
+        values: &'a DeviceArray,
+        start: i64,
+        count: Option<u64>,
+        stream: &'a Stream,
+    ) -> Later<'a, DeviceArray>;
+
     /// Returns the rows of columns of one length in their order, the first `limit` of them, as UInt32. Equal
     /// rows stay in order.
     fn sort_to_indices(

@@ -1011,6 +1011,15 @@ BowstringStatus bowstring_expr_in_list(const struct BowstringExpr *x,
                                        const struct BowstringArray *values,
                                        struct BowstringExpr **out);
 
+// Takes at most `length` characters of text from character `start` on, which counts from the end if it is
+// negative. `UINT64_MAX` takes all that follow.
+//
+// Handle must be NULL or live, `out` NULL or writable.
+BowstringStatus bowstring_expr_substring(const struct BowstringExpr *x,
+                                         int64_t start,
+                                         uint64_t length,
+                                         struct BowstringExpr **out);
+
 // Casts an expression to the type that `to` describes. `to` is only read. A value that does not fit becomes
 // null; if `strict` is not 0, it fails with `BOWSTRING_STATUS_CAST`.
 //

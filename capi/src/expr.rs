@@ -220,6 +220,23 @@ pub unsafe extern "C" fn bowstring_expr_in_list(
     unsafe { made(all, out) }
 }
 
+/// Takes at most `length` characters of text from character `start` on, which counts from the end if it is
+/// negative. `UINT64_MAX` takes all that follow.
+///
+/// # Safety
+///
+/// Handle must be NULL or live, `out` NULL or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bowstring_expr_substring(
+    x: *const BowstringExpr,
+    start: i64,
+    length: u64,
+    out: *mut *mut BowstringExpr,
+) -> BowstringStatus {
+    // SAFETY: the caller's promise.
+    unsafe { made(|| Ok(of(x, "x")?.substring(start, (length < u64::MAX).then_some(length))), out) }
+}
+
 /// Casts an expression to the type that `to` describes. `to` is only read. A value that does not fit becomes
 /// null; if `strict` is not 0, it fails with `BOWSTRING_STATUS_CAST`.
 ///

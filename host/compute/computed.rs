@@ -8,10 +8,10 @@ use arrow_schema::DataType;
 
 use super::cast::cast;
 use super::text::test_text;
-use super::{CastOptions, TakeOptions, engine, take};
+use super::{CastOptions, TakeOptions, concat, engine, take};
 use crate::array::Side;
-use crate::expr::lit;
-use crate::expr::plan::{Bound, Bytes, Id, Op, Plan, TextTest, is_text, number_of};
+use crate::expr::plan::{Bad, Bound, Bytes, Id, Op, Plan, TextTest, is_text, number_of};
+use crate::expr::{Arithmetic, lit};
 use crate::{DeviceArray, Error, Result, Stream, exchange};
 
 /// Evaluates the outputs of a plan.
@@ -27,7 +27,7 @@ pub(super) fn outputs(
     engine(stream).evaluate(plan, columns, rows, stream)
 }
 
-/// Marks constant text nodes that must become columns: results, and inputs of casts.
+/// Marks constant text nodes that must become columns: results, and inputs of casts and choices.
 pub(super) fn texts(plan: &Plan) -> Vec<bool> {
     let is_same = |id: Id| {
         let node = &plan.nodes[id];
@@ -35,8 +35,8 @@ pub(super) fn texts(plan: &Plan) -> Vec<bool> {
     };
     let mut texts = vec![false; plan.nodes.len()];
     plan.outputs.iter().for_each(|output| texts[*output] |= is_same(*output));
-    for node in plan.nodes.iter().filter(|node| matches!(node.op, Op::Cast(_))) {
-        texts[node.inputs[0]] |= is_same(node.inputs[0]);
+    for node in plan.nodes.iter().filter(|node| matches!(node.op, Op::Cast(_) | Op::Select)) {
+        node.inputs.iter().for_each(|input| texts[*input] |= is_same(*input));
     }
     texts
 }
@@ -53,6 +53,41 @@ pub(super) async fn text(node: &Bound, rows: usize, stream: &Stream) -> Result<D
     let indices = outputs(&plan, &[], rows, stream)?.pop();
     let indices = indices.ok_or_else(|| Error::invalid("expression", "no array"))?;
     take(&one, &indices, &TakeOptions::default(), stream).await
+}
+
+/// The place of each row among those of two sides, one after the other: of the first if `mask` is true there,
+/// or else of the second.
+pub(super) fn places(mask: &DeviceArray, stream: &Stream) -> Result<DeviceArray> {
+    let rows = mask.len();
+    let columns = [engine(stream).numbers(rows, stream)?, mask.clone()];
+    let node = |op: Op, data_type: DataType, inputs: &[Id]| Bound {
+        op,
+        data_type,
+        inputs: inputs.to_vec(),
+        written: lit(0),
+    };
+    let nodes = vec![
+        node(Op::Column(0), DataType::UInt32, &[]),
+        node(Op::Widen, DataType::UInt64, &[0]),
+        node(Op::Literal(Some(rows as i128)), DataType::UInt64, &[]),
+        node(Op::Arithmetic(Arithmetic::Add, Bad::Wraps), DataType::UInt64, &[1, 2]),
+        node(Op::Column(1), DataType::Boolean, &[]),
+        node(Op::Select, DataType::UInt64, &[4, 1, 3]),
+    ];
+    let places = outputs(&Plan { nodes, condition: None, outputs: vec![5] }, &columns, rows, stream)?.pop();
+    places.ok_or_else(|| Error::invalid("zip", "no array"))
+}
+
+/// The rows of one of two arrays: of the first where `mask` is true.
+pub(super) async fn chosen(
+    mask: &DeviceArray,
+    truthy: &DeviceArray,
+    falsy: &DeviceArray,
+    stream: &Stream,
+) -> Result<DeviceArray> {
+    let both = concat(&[truthy, falsy], stream);
+    let places = places(mask, stream)?;
+    take(&both.await?, &places, &TakeOptions::default(), stream).await
 }
 
 fn one_row(data_type: &DataType, bytes: &[u8]) -> Result<ArrayRef> {

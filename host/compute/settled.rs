@@ -1,16 +1,17 @@
-//! The steps of a plan that its program cannot run, such as casts and tests of text: they run before it.
+//! The steps of a plan that its program cannot run, such as casts, tests of text and parts of it: they
+//! run before it.
 
 use std::borrow::Cow;
 
 use super::cast::cast;
-use super::text::test_text;
+use super::text::{substring, test_text};
 use super::{CastOptions, computed, engine, nulls, reach};
 use crate::array::Side;
 use crate::expr::plan::{Bytes, Id, Op, Plan, TextTest, number_of};
 use crate::{DeviceArray, DeviceBatch, Error, Result, Stream};
 
 /// The plan for a batch of the types that it was bound to, and its columns. Steps that the program cannot run
-/// (casts, text tests) are executed first; each result becomes an extra column. Extra outputs may follow the
+/// (casts, text) are executed first; each result becomes an extra column. Extra outputs may follow the
 /// original ones; they are evaluated only to detect rows that fail.
 pub(super) async fn settled<'a>(
     operation: &'static str,
@@ -48,6 +49,7 @@ pub(super) async fn settled<'a>(
                 let options = CastOptions { safe: *safe, ..CastOptions::default() };
                 cast(&input(&columns)?, &node.data_type, &options, stream).await?
             }
+            Op::Substring(start, count) => substring(&input(&columns)?, *start, *count, stream).await?,
             Op::Valid(null) if number_of(&plan.nodes[node.inputs[0]].data_type).is_none() => {
                 let array = input(&columns)?;
                 let is = if *null { nulls::is_null } else { nulls::is_not_null };
@@ -61,6 +63,14 @@ pub(super) async fn settled<'a>(
                     _ => Err(Error::invalid(operation, "no text")),
                 };
                 test_text(*test, side(0)?, side(1)?, batch.len(), stream).await?
+            }
+            // So have the texts that a condition chooses from.
+            Op::Select if number_of(&node.data_type).is_none() => {
+                let text = |input: usize| match plan.nodes[node.inputs[input]].op {
+                    Op::Column(index) => Ok(columns[index].clone()),
+                    _ => Err(Error::invalid(operation, "no text")),
+                };
+                computed::chosen(&input(&columns)?, &text(1)?, &text(2)?, stream).await?
             }
             Op::TextIn(list) => {
                 let list: Vec<&[u8]> = list.iter().map(|Bytes(text)| &**text).collect();

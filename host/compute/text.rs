@@ -1,4 +1,4 @@
-//! Executes the text tests of expressions, on the CPU or a GPU.
+//! Executes what expressions do with text, on the CPU or a GPU.
 
 use arrow_schema::DataType;
 
@@ -26,6 +26,20 @@ pub(super) async fn test_text(
         return by_key(column, Box::pin(tested).await?, stream).await;
     }
     engine(stream).test_text(test, left, right, rows, stream).await
+}
+
+/// Some characters of each text. A dictionary keeps its keys.
+pub(super) async fn substring(
+    texts: &DeviceArray,
+    start: i64,
+    count: Option<u64>,
+    stream: &Stream,
+) -> Result<DeviceArray> {
+    let Some(values) = texts.dictionary() else {
+        return engine(stream).substring(texts, start, count, stream).await;
+    };
+    let made = engine(stream).substring(values, start, count, stream).await?;
+    DeviceArray::try_new(Parts { dictionary: Some(made), ..texts.clone().into_parts() })
 }
 
 fn dictionary(side: Side<'_>) -> Option<(&DeviceArray, &DeviceArray)> {

@@ -1,12 +1,9 @@
 //! The `zip` operation: rows of one of two arrays or batches.
 
-use arrow_schema::DataType;
-
-use super::arrays::computed;
-use super::{Columns, TakeOptions, concat, engine, reach, reach_all, take};
+use super::computed::places;
+use super::{Columns, TakeOptions, concat, reach, reach_all, take};
 use crate::compute::selection::check_mask;
-use crate::expr::{if_else, nth};
-use crate::{DeviceArray, Error, Pending, Result, Stream};
+use crate::{DeviceArray, Error, Pending, Stream};
 
 /// Returns, for each row, that of `truthy` if `mask` is true there, or else that of `falsy`, also where
 /// `mask` is null. Both have as many rows as the Boolean mask, and the same type or columns.
@@ -35,21 +32,11 @@ pub fn zip<C: Columns>(mask: &DeviceArray, truthy: &C, falsy: &C, stream: &Strea
         }
         reach("zip", mask, stream)?;
         [truthy, falsy].into_iter().try_for_each(|rows| reach_all("zip", rows.arrays(), stream))?;
-        let places = places(mask.clone(), stream.clone());
         let both = concat(&[truthy, falsy], stream);
-        let on = stream.clone();
+        let (mask, on) = (mask.clone(), stream.clone());
         Ok(Pending::begin(stream, async move {
-            let (both, places) = (both.await?, places.await?);
+            let (both, places) = (both.await?, places(&mask, &on)?);
             take(&both, &places, &TakeOptions::default(), &on).await
         }))
     })
-}
-
-/// Returns the place of each row among those of both sides, one after the other.
-async fn places(mask: DeviceArray, stream: Stream) -> Result<DeviceArray> {
-    let rows = mask.len();
-    let numbers = engine(&stream).numbers(rows, &stream)?;
-    let place = nth(0).cast(DataType::UInt64);
-    let place = if_else(nth(1), place.clone(), place + rows as i64);
-    computed(place, vec![numbers, mask], &stream).await
 }

@@ -248,6 +248,17 @@ impl Engine for Cpu {
         Box::pin(ready(text::test(test, left, right, rows, stream.device().host_pool())))
     }
 
+    fn substring<'a>(
+        &'a self,
+        values: &'a DeviceArray,
+        start: i64,
+        count: Option<u64>,
+        stream: &'a Stream,
+    ) -> Later<'a, DeviceArray> {
+        let pool = stream.device().host_pool();
+        Box::pin(ready(admitted(values).and_then(|values| text::substring(&values, start, count, pool))))
+    }
+
     fn sort_to_indices(
         &self,
         columns: &[(&DeviceArray, SortOptions)],

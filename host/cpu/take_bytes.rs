@@ -1,9 +1,9 @@
 //! Take of strings and bytes with offsets, in three steps: the lengths, the start of each chunk's bytes, and
-//! the bytes.
+//! the bytes. Other ranges of bytes are copied by the same steps.
 
-use crate::Result;
-use crate::array::{DeviceArray, Parts};
+use crate::array::{Buffer, DeviceArray, Parts};
 use crate::device::{HostPool, interrupt};
+use crate::{Error, Result};
 
 use super::bitmap::Bits;
 use super::indices::{Indices, Width, index};
@@ -39,7 +39,7 @@ struct Source<'a, const O: usize, const I: usize> {
 
 /// The starts of a chunk's rows in the source, and their ends in the result, counted from the chunk's first
 /// byte.
-type Rows<'a, const O: usize> = (&'a mut [[u8; O]], &'a mut [[u8; O]]);
+pub(crate) type Rows<'a, const O: usize> = (&'a mut [[u8; O]], &'a mut [[u8; O]]);
 
 fn take_width<const O: usize, const I: usize>(
     array: &DeviceArray,
@@ -55,7 +55,29 @@ fn take_width<const O: usize, const I: usize>(
         limit: all.limit(array.len()),
         valid: all.valid(),
     };
-    let rows = indices.len();
+    let measure = |first: usize, rows: Rows<'_, O>| match source.measure(first, rows) {
+        Some(size) => size.map_err(Some),
+        None => Err(None),
+    };
+    match gathered(source.data, indices.len(), pool, measure, || rows::too_long(array))? {
+        Ok(buffers) => parts.buffers = buffers,
+        Err(Some(error)) => return Err(error),
+        // An index is out of bounds.
+        Err(None) => return all.check(array.len()),
+    }
+    Ok(())
+}
+
+/// Copies ranges of bytes, one for each row, to the buffers of a column with offsets. `measure` writes the
+/// starts and the ends of the rows from a number on, and returns their bytes. The inner error is that of the
+/// first rows for which it fails.
+pub(crate) fn gathered<const O: usize, E: Send>(
+    data: &[u8],
+    rows: usize,
+    pool: &HostPool,
+    measure: impl Fn(usize, Rows<'_, O>) -> std::result::Result<usize, E> + Sync,
+    too_long: impl Fn() -> Error,
+) -> Result<std::result::Result<Vec<Buffer>, E>> {
     let large = rows >= PARALLEL;
     let mut offsets = pool.alloc((rows + 1) * O)?;
     let (first, ends) = memory::values_mut::<[u8; O]>(&mut offsets)[..rows + 1].split_at_mut(1);
@@ -64,8 +86,8 @@ fn take_width<const O: usize, const I: usize>(
     let mut starts = pool.alloc(rows * O)?;
     let starts = &mut memory::values_mut::<[u8; O]>(&mut starts)[..rows];
 
-    let measure = |(chunk, rows): (usize, Rows<O>)| source.measure(chunk * rows::CHUNK, rows);
-    let sizes: Vec<Option<Result<usize>>> = among_threads(large, |large| {
+    let measure = |(chunk, rows): (usize, Rows<O>)| measure(chunk * rows::CHUNK, rows);
+    let sizes: Vec<std::result::Result<usize, E>> = among_threads(large, |large| {
         let chunks = starts.chunks_mut(rows::CHUNK).zip(ends.chunks_mut(rows::CHUNK)).enumerate();
         match large {
             true => each_part(chunks, measure),
@@ -75,13 +97,15 @@ fn take_width<const O: usize, const I: usize>(
     let mut total = 0usize;
     let mut pieces = Vec::with_capacity(sizes.len());
     for size in sizes {
-        let Some(size) = size else { return all.check(array.len()) };
-        let size = size?;
+        let size = match size {
+            Ok(size) => size,
+            Err(error) => return Ok(Err(error)),
+        };
         pieces.push((total, size));
-        total = total.checked_add(size).ok_or_else(|| rows::too_long(array))?;
+        total = total.checked_add(size).ok_or_else(&too_long)?;
     }
     if total > rows::largest_offset::<O>() {
-        return Err(rows::too_long(array));
+        return Err(too_long());
     }
 
     let mut out_bytes = pool.alloc(total)?;
@@ -92,13 +116,12 @@ fn take_width<const O: usize, const I: usize>(
         bytes = rest;
         work.push((rows, before, own));
     }
-    let copy = |((starts, ends), before, bytes)| copy(source.data, starts, ends, before, bytes);
+    let copy = |((starts, ends), before, bytes)| copy(data, starts, ends, before, bytes);
     among_threads(large, |large| match large {
         true => each_part(work, copy)?.into_iter().collect::<Result<()>>(),
         false => work.into_iter().try_for_each(copy),
     })?;
-    parts.buffers = vec![offsets.freeze((rows + 1) * O), out_bytes.freeze(total)];
-    Ok(())
+    Ok(Ok(vec![offsets.freeze((rows + 1) * O), out_bytes.freeze(total)]))
 }
 
 impl<const O: usize, const I: usize> Source<'_, O, I> {

@@ -7,7 +7,8 @@ use bowstring_kernels::map::function::Number;
 
 use super::binder::{Binder, Typed};
 use super::extent::Extent;
-use super::plan::{Bad, Op, Plan, is_text, number_of, value_type};
+use super::numbers::widens;
+use super::plan::{Bad, Op, Plan, is_text, value_type};
 use super::print::short;
 use super::text::tested_as;
 use super::{Arithmetic, Comparison, Expr, Literal, Node, Options, Overflow, Test, decimal};
@@ -51,7 +52,7 @@ impl Binder<'_> {
         self.inside(step, |binder| binder.any(expr))
     }
 
-    fn truth(&mut self, step: &str, expr: &Expr) -> Result<Typed> {
+    pub(super) fn truth(&mut self, step: &str, expr: &Expr) -> Result<Typed> {
         self.inside(step, |binder| {
             let bound = binder.any(expr)?;
             match &bound.data_type {
@@ -87,7 +88,7 @@ impl Binder<'_> {
     /// that is tested against a constant, which keeps the dictionary. A binary of fixed width becomes a
     /// binary of variable length. Returns an error for a dictionary of values that expressions do not compute
     /// with, such as nulls or lists.
-    fn computable(&mut self, whole: &Expr, value: Typed, with_literal: bool) -> Result<Typed> {
+    pub(super) fn computable(&mut self, whole: &Expr, value: Typed, with_literal: bool) -> Result<Typed> {
         let to = match &value.data_type {
             DataType::Dictionary(_, values) if with_literal && is_text(values) => return Ok(value),
             DataType::Dictionary(_, values) => (**values).clone(),
@@ -100,7 +101,12 @@ impl Binder<'_> {
         self.computable(whole, plain, with_literal)
     }
 
-    fn same(&mut self, whole: &Expr, a: (&str, &Expr), b: (&str, &Expr)) -> Result<(Typed, Typed)> {
+    pub(super) fn same(
+        &mut self,
+        whole: &Expr,
+        a: (&str, &Expr),
+        b: (&str, &Expr),
+    ) -> Result<(Typed, Typed)> {
         let (left, right) = self.pair(whole, a, b)?;
         self.of_one_type(whole, &left, &right)?;
         Ok((left, right))
@@ -218,27 +224,16 @@ impl Binder<'_> {
                 let op = if widens(&x.data_type, to) { Op::Widen } else { Op::Cast(*safe) };
                 Ok(self.node(op, to.clone(), &[&x], expr))
             }
-            Node::IfElse(condition, then, otherwise) => {
-                let condition = self.truth("condition", condition)?;
-                let (then, otherwise) = self.same(expr, ("then", then), ("else", otherwise))?;
-                let to = then.data_type.clone();
-                self.computed(expr, &to)?;
-                Ok(self.node(Op::Select, to, &[&condition, &then, &otherwise], expr))
-            }
-            Node::Coalesce(a, b) => {
-                let (a, b) = self.same(expr, ("left", a), ("right", b))?;
-                self.computed(expr, &a.data_type)?;
-                Ok(self.node(Op::Coalesce, a.data_type.clone(), &[&a, &b], expr))
-            }
-            Node::NullIf(a, b) => {
-                let (a, b) = self.same(expr, ("left", a), ("right", b))?;
-                self.computed(expr, &a.data_type)?;
-                let equal = self.compare(Comparison::Eq, a.clone(), b, expr)?;
-                Ok(self.node(Op::NullIf, a.data_type.clone(), &[&a, &equal], expr))
-            }
+            Node::IfElse(condition, then, otherwise) => self.if_else(expr, condition, then, otherwise),
+            Node::Coalesce(a, b) => self.coalesce(expr, a, b),
+            Node::NullIf(a, b) => self.null_if(expr, a, b),
             Node::DatePart(part, x) => {
                 let x = self.child("operand", x)?;
                 self.date_part(expr, *part, x)
+            }
+            Node::Substring(x, start, length) => {
+                let x = self.child("operand", x)?;
+                self.substring(expr, x, *start, *length)
             }
             Node::Abs(x) => {
                 let x = self.child("operand", x)?;
@@ -382,19 +377,5 @@ fn literal(expr: &Expr) -> Option<&Literal> {
         Node::Literal(literal) => Some(literal),
         Node::Alias(inner, _) => literal(inner),
         _ => None,
-    }
-}
-
-/// Whether one integer type can represent all values of the other.
-fn widens(from: &DataType, to: &DataType) -> bool {
-    if !from.is_integer() || !to.is_integer() {
-        return false;
-    }
-    let (from, to) = (number_of(from), number_of(to));
-    let (Some(from), Some(to)) = (from, to) else { return false };
-    let unsigned = |number: Number| number.signed() != number;
-    match (unsigned(from), unsigned(to)) {
-        (true, false) | (false, false) | (true, true) => from.bits() < to.bits(),
-        (false, true) => false,
     }
 }

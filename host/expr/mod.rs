@@ -23,6 +23,7 @@
 mod aggregate;
 pub(crate) mod bind;
 mod binder;
+mod choices;
 mod dates;
 mod decimal;
 mod extent;
@@ -76,6 +77,8 @@ pub(crate) enum Node {
     Coalesce(Expr, Expr),
     NullIf(Expr, Expr),
     DatePart(DatePart, Expr),
+    /// Some characters of a text: the number of the first, and how many.
+    Substring(Expr, i64, Option<u64>),
     Abs(Expr),
     IsNan(Expr),
     /// A quotient that is rounded down.
@@ -114,6 +117,7 @@ impl Node {
             | Node::IsNan(x)
             | Node::Power(x, _)
             | Node::Cast(x, ..)
+            | Node::Substring(x, ..)
             | Node::DatePart(_, x) => around(&[x]),
         }
     }
@@ -386,6 +390,13 @@ impl Expr {
     /// result is null for dates outside of the years -262143 to 262142 and for times beyond a day.
     pub fn date_part(self, part: DatePart) -> Expr {
         Node::DatePart(part, self).into()
+    }
+
+    /// At most `length` characters of this text, or all that follow, from character `start` on, which counts
+    /// from the end if it is negative: like arrow-rs' `substring_by_char`. A text without such a character
+    /// gives an empty one. A dictionary stays a dictionary.
+    pub fn substring(self, start: i64, length: Option<u64>) -> Expr {
+        Node::Substring(self, start, length).into()
     }
 
     /// Returns [`crate::Error::Invalid`] if the expression is nested more than 200 deep, has more than 20 000

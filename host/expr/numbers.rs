@@ -4,7 +4,7 @@ use arrow_schema::DataType;
 use bowstring_kernels::map::function::Number;
 
 use super::binder::{Binder, Typed};
-use super::plan::{Bad, Op};
+use super::plan::{Bad, Op, number_of};
 use super::range::is_float;
 use super::{Arithmetic, Expr, Literal};
 use crate::Result;
@@ -159,5 +159,19 @@ impl Binder<'_> {
             }
         }
         Ok(made)
+    }
+}
+
+/// Whether one integer type can represent all values of the other.
+pub(super) fn widens(from: &DataType, to: &DataType) -> bool {
+    if !from.is_integer() || !to.is_integer() {
+        return false;
+    }
+    let (from, to) = (number_of(from), number_of(to));
+    let (Some(from), Some(to)) = (from, to) else { return false };
+    let unsigned = |number: Number| number.signed() != number;
+    match (unsigned(from), unsigned(to)) {
+        (true, false) | (false, false) | (true, true) => from.bits() < to.bits(),
+        (false, true) => false,
     }
 }

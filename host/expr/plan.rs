@@ -86,6 +86,9 @@ pub(crate) enum Op {
     Text(TextTest),
     /// Whether the input is one of these texts, which ascend.
     TextIn(Arc<[Bytes]>),
+    /// Some characters of a text, or of a dictionary's texts: the first, counted from the end if negative,
+    /// and how many.
+    Substring(i64, Option<u64>),
 }
 
 /// A text or binary value.

@@ -39,6 +39,8 @@ impl fmt::Display for Expr {
             Node::Coalesce(a, b) => write!(f, "coalesce({a}, {b})"),
             Node::NullIf(a, b) => write!(f, "nullif({a}, {b})"),
             Node::DatePart(which, x) => write!(f, "{which}({x})"),
+            Node::Substring(x, start, None) => write!(f, "substring({x}, {start})"),
+            Node::Substring(x, start, Some(length)) => write!(f, "substring({x}, {start}, {length})"),
             Node::Abs(x) => write!(f, "abs({x})"),
             Node::IsNan(x) => write!(f, "is_nan({x})"),
             Node::FloorDiv(a, b) => write!(f, "{} // {}", Part(a), Part(b)),
@@ -65,6 +67,7 @@ impl fmt::Display for Part<'_> {
             | Node::NullIf(..)
             | Node::Cast(..)
             | Node::DatePart(..)
+            | Node::Substring(..)
             | Node::Abs(_)
             | Node::IsNan(_) => write!(f, "{}", self.0),
             _ => write!(f, "({})", self.0),

@@ -1,11 +1,13 @@
-//! Binds text tests. Tests of literals are computed at once; a separate launch computes the others.
+//! Binds text tests, and parts of texts. Those of literals are computed at once; a separate launch computes
+//! the others.
 
 use arrow_schema::DataType;
 use bowstring_kernels::text::search::kernels::passes;
 use bowstring_kernels::text::search::test::Test as TextTest;
+use bowstring_kernels::text::substring::{ALL, bounds};
 
 use super::binder::{Binder, Typed};
-use super::plan::{Op, value_type};
+use super::plan::{Bytes, Op, value_type};
 use super::print::short;
 use super::{Comparison, Expr, Literal, Matches};
 use crate::Result;
@@ -58,6 +60,23 @@ impl Binder<'_> {
         let neither = self.node(Op::And, truth.clone(), &[&no_a, &no_b], expr);
         let same = self.node(Op::Or, truth.clone(), &[&equal, &neither], expr);
         if is_distinct { self.node(Op::Not, truth, &[&same], expr) } else { same }
+    }
+
+    /// Binds some characters of a text. Those of a literal are known at once.
+    pub fn substring(&mut self, expr: &Expr, x: Typed, start: i64, length: Option<u64>) -> Result<Typed> {
+        let to = x.data_type.clone();
+        if !matches!(value_type(&to), DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View) {
+            return Err(self.wrong(expr, format!("{to} has no characters")));
+        }
+        let known = match &self.plan.nodes[x.id].op {
+            Op::Literal(_) => Op::Literal(None),
+            Op::Bytes(Bytes(text)) => {
+                let (from, end) = bounds(&**text, start, length.unwrap_or(ALL));
+                Op::Bytes(Bytes(text[from as usize..end as usize].into()))
+            }
+            _ => return Ok(self.node(Op::Substring(start, length), to, &[&x], expr)),
+        };
+        Ok(self.node(known, to, &[], expr))
     }
 
     /// Binds a test whether a text is one of these literals.

@@ -11,7 +11,9 @@ use bowstring_kernels::program::code::AGGREGATES;
 use super::map::{Column, map};
 use super::program::{self, Loaded};
 use super::structure::logical;
-use super::{Outside, Source, cast, concat, filter, group, join, nulls, selection, sort, take, text};
+use super::{
+    Outside, Source, cast, concat, filter, group, join, nulls, selection, sort, substring, take, text,
+};
 use crate::array::{Bitmap, DeviceArray, Side};
 use crate::engine::{
     Assembly, Engine, Filtered, Frames, GroupFold, Groups, HashPartitions, Later, NullCheck, OutOfBounds,
@@ -213,6 +215,23 @@ impl Engine for Gpu {
         stream: &'a Stream,
     ) -> Later<'a, DeviceArray> {
         Box::pin(text::test(test, left, right, rows, stream))
+    }
+
+    fn substring<'a>(
+        &'a self,
+        values: &'a DeviceArray,
+        start: i64,
+        count: Option<u64>,
+        stream: &'a Stream,
+    ) -> Later<'a, DeviceArray> {
+        Box::pin(async move {
+            let views = substring::views(values, start, count, stream).await?;
+            if views.data_type() == values.data_type() {
+                return Ok(views);
+            }
+            let moved = self.cast(&[(&views, values.data_type())], &CastOptions::default(), stream)?;
+            moved.await?.pop().ok_or_else(|| Error::invalid("substring", "no array"))
+        })
     }
 
     fn sort_to_indices(

@@ -32,6 +32,7 @@ mod scan;
 mod selection;
 mod sort;
 mod structure;
+mod substring;
 mod take;
 mod take_tables;
 mod text;

@@ -138,6 +138,16 @@ pub(crate) async fn text_column(pass: &mut Pass, column: &DeviceArray) -> Result
     })
 }
 
+/// Divides bytes into the data buffers of views, whose places have 32 bits. Returns the binary logarithm of
+/// the distance at which they begin.
+pub(crate) fn view_buffers(bytes: &Buffer) -> (u64, Vec<Buffer>) {
+    let len = bytes.bytes().unwrap_or(0);
+    let shift = if len <= i32::MAX as usize { 31 } else { 30 };
+    // A piece overlaps the next, because its last row may reach beyond it.
+    let piece = |from: usize| bytes.slice(from, Some((len - from).min((1 << shift) + i32::MAX as usize)));
+    (shift, (0..len).step_by(1 << shift).map(piece).collect())
+}
+
 fn row(buffer: &Buffer, limit: u64) -> BufferRow {
     let (bytes, offset) = bytes(buffer);
     BufferRow { bytes, offset, limit }

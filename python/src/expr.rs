@@ -1,15 +1,16 @@
 //! Expressions as Python writes them, not yet bound to columns: the operation that binds them reports errors.
 
-use bowstring::expr::{self, Aggregation as InnerAggregation, DatePart, Expr as Inner};
+use bowstring::expr::{self, Aggregation as InnerAggregation, DatePart, Expr as Inner, Literal};
 use pyo3::IntoPyObjectExt;
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyString, PyTuple};
+use pyo3::types::{PyList, PyString, PyTuple};
 
 use crate::error::ours;
+use crate::items::items;
+use crate::pace::{Pace, push};
 use crate::recipe::{self, Recipe};
-use crate::types;
-use crate::values;
+use crate::{plain, types, values};
 
 /// An expression that is computed for each row of a batch.
 ///
@@ -180,4 +181,26 @@ impl Aggregation {
     fn __reduce__<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyTuple>> {
         this.get().1.reduced(this.py(), this.get_type().as_any())
     }
+}
+
+/// Make the error for an exponent that is none.
+pub fn no_exponent(given: &impl std::fmt::Display) -> PyErr {
+    let problem = "an exponent is an int from 0 to 1000";
+    PyTypeError::new_err(format!("{problem}, not {given}: other powers are not computed"))
+}
+
+/// Return the values of a list, as literals and as a list of Python.
+pub fn listed(values: &Bound<'_, PyAny>) -> PyResult<(Vec<Literal>, Py<PyAny>)> {
+    if plain::is_text(values) {
+        return Err(PyTypeError::new_err(format!("values: a list is needed, not {}", values.get_type())));
+    }
+    let (py, mut pace) = (values.py(), Pace::new());
+    let (mut literals, kept): (Vec<Literal>, _) = (vec![], PyList::empty(py));
+    for value in items(values)? {
+        let value = value?;
+        pace.object(py, 0)?;
+        push(&mut literals, values::literal(&value)?)?;
+        kept.append(value)?;
+    }
+    Ok((literals, kept.into_any().unbind()))
 }

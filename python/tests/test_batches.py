@@ -163,6 +163,7 @@ EXPRESSIONS = [
     *[getattr(col("n") + 1, name)().alias("x") for name in ["sum", "min", "max", "count", "mean", "all", "any"]],
     abs(col("n")).abs() // 2 + 7 // col("n") ** 3,
     col("f").is_nan(),
+    col("s").substring(1, 2).substring(-1),
     bs.count_all(),
     (col("n") * 2).sum(),
 ]

@@ -105,6 +105,8 @@ CASES: dict[str, tuple[bs.Expr, Any]] = {
     "ilike": (col("s").ilike("SHIP%"), pc.starts_with(C["s"], "SHIP", ignore_case=True)),
     "an escape": (col("s").like("%\\%"), pc.ends_with(C["s"], "%")),
     "is_in texts": (col("s").is_in(["", "ship"]), pc.or_(pc.equal(C["s"], ""), pc.equal(C["s"], "ship"))),
+    "substring": (col("s").substring(1, 2), pc.utf8_slice_codeunits(C["s"], 1, 3)),
+    "substring at the end": (col("s").substring(-3), pc.utf8_slice_codeunits(C["s"], -3)),
     "bytes": (col("v") == b"\xff\x00", pc.equal(C["v"], b"\xff\x00")),
     "a dictionary": (col("w") == "RAIL", pc.equal(C["w"].cast(pa.string()), "RAIL")),
     "distinct": (col("a").distinct(None), C["a"].is_valid()),

@@ -58,6 +58,10 @@ fn texts_are_values() {
         (col("s").in_list(Vec::<Literal>::new()), truths([no, None, no])),
         (col("s").in_list([Literal::null(Null), Literal::from("a")]), truths([yes, None, None])),
         (col("t").eq("x"), truths([yes, yes, no])),
+        (lit("x").coalesce(col("s")), same(Some("x"))),
+        (if_else(col("s").eq("a"), "x", "x"), same(Some("x"))),
+        (if_else(lit(true), null(Utf8), col("s")), same(None)),
+        (lit("x").nullif("x"), same(None)),
     ];
     for target in devices() {
         let t: ArrayRef = Arc::new(StringArray::from(vec!["x", "x", "y"]));
@@ -79,7 +83,7 @@ fn texts_are_values() {
             counted.columns().iter().map(|one| one.as_primitive::<Int64Type>().value(0)).collect();
         assert_eq!(counted, [3, 0, 2], "{target:?}");
         // Binding reports types that cannot be computed with.
-        for expr in [if_else(col("s").eq("a"), "x", col("s")), lit("x").coalesce(col("s")), -lit("x")] {
+        for expr in [col("s").abs(), if_else(col("s"), "x", "y"), -lit("x")] {
             let refused = of(&target, &rows, expr, &Options::default());
             assert!(matches!(refused, Err(Error::Invalid { .. })), "{refused:?} on {target:?}");
         }

@@ -70,6 +70,7 @@ mod small_batches;
 mod soak;
 mod sort;
 mod sort_devices;
+mod substrings;
 mod support;
 mod take;
 mod terms;

@@ -159,6 +159,8 @@ fn each_operation_is_the_one_of_its_name() {
         assert_eq!(made(&|out| bowstring_expr_if_else(x, x, x, out)), "if x then x else x");
         assert_eq!(made(&|out| bowstring_expr_cast(x, &small, 0, out)), "cast(x as Int8)");
         assert_eq!(made(&|out| bowstring_expr_cast(x, &small, 1, out)), "cast_strict(x as Int8)");
+        assert_eq!(made(&|out| bowstring_expr_substring(x, -2, 3, out)), "substring(x, -2, 3)");
+        assert_eq!(made(&|out| bowstring_expr_substring(x, 1, u64::MAX, out)), "substring(x, 1)");
         assert_eq!(made(&|out| bowstring_expr_alias(x, name.as_ptr(), out)), "x as y");
         assert_eq!(made(&|out| bowstring_expr_clone(x, out)), "x");
         bowstring_array_free(list);

@@ -7,6 +7,7 @@
 pub(super) mod layout;
 mod needle;
 mod search;
+mod substring;
 mod wild;
 
 use std::borrow::Cow;
@@ -32,6 +33,7 @@ pub(crate) use layout::single;
 use layout::{Column, layout_of};
 use needle::{At, Held, Needle, held, turned};
 use search::{Pattern, Pieces, SHORT, Searched, found};
+pub(crate) use substring::substring;
 use wild::Wild;
 
 /// Any valid address, for an empty slice.

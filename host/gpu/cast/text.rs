@@ -21,6 +21,7 @@ use crate::gpu::bitmap::{aligned, and, not, nulls_of, nulls_or};
 use crate::gpu::parts::none;
 use crate::gpu::rows::{fixed_width, offsets_of, rows_of};
 use crate::gpu::scan::{scan_sums, tiles};
+use crate::gpu::text::view_buffers;
 use crate::pass::{BitPointer, Pass, Reach, Region, Requests, Table, bytes, validity};
 use crate::transfer::sized_buffers;
 use crate::{Error, Result};
@@ -335,8 +336,8 @@ pub(super) fn build_views(
     edges: &Edges,
     (valid, valid_offset): BitPointer,
 ) -> Result<Vec<Buffer>> {
-    let (rows, len) = (values.len(), edges.bytes.bytes().unwrap_or(0));
-    let shift = if len <= i32::MAX as usize { 31 } else { 30 };
+    let rows = values.len();
+    let (shift, buffers) = view_buffers(&edges.bytes);
     let views = pass.rows(rows, 16)?;
     let faults = pass.upload(&[u64::MAX; 2])?;
     let (bytes, offset) = bytes(&edges.bytes);
@@ -366,9 +367,5 @@ pub(super) fn build_views(
             Err(Error::out_of_spec(format!("offsets of {from}"), problem))
         }
     })?;
-    // A piece overlaps the next, because its last row may reach beyond it.
-    let piece =
-        |from: usize| edges.bytes.slice(from, Some((len - from).min((1 << shift) + i32::MAX as usize)));
-    let pieces = (0..len).step_by(1 << shift).map(piece);
-    Ok([views.buffer()].into_iter().chain(pieces).collect())
+    Ok([views.buffer()].into_iter().chain(buffers).collect())
 }

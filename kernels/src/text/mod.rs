@@ -1,5 +1,5 @@
-//! Text: [`search`] tests it, [`parse`] makes values of it, and [`format`] makes it of values, the same on
-//! every machine.
+//! Text: [`search`] tests it, [`substring`] takes parts of it, [`parse`] makes values of it, and [`format`]
+//! makes it of values, the same on every machine.
 //!
 //! The one idea: parsing and formatting are plain functions of bytes, with [`Bytes`](bytes::Bytes) to read
 //! from and a [`Sink`](format::sink::Sink) to write to. They know no rows, nulls, layouts or devices; a
@@ -17,6 +17,7 @@ pub mod powers;
 pub mod print;
 pub mod rows;
 pub mod search;
+pub mod substring;
 pub mod unit;
 pub mod utf8;
 pub mod words;
@@ -28,6 +29,6 @@ host_only! {
         &format::kernels::MEASURE, &format::kernels::WRITE,
         &parse::kernels::QUOTE, &parse::kernels::READ, &parse::kernels::READ_HARD,
         &print::ITEM_LENS, &print::PRINT, &print::ROW_LENS,
-        &search::kernels::TEXT, &utf8::VALIDATE, &zone::kernels::CAST_ZONED,
+        &search::kernels::TEXT, &substring::SUBSTRING, &utf8::VALIDATE, &zone::kernels::CAST_ZONED,
     ];
 }

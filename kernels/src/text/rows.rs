@@ -11,7 +11,7 @@ use crate::target::{Lane, Wave};
 pub const VIEWS: u64 = 16;
 
 /// The length in bytes up to which a view holds the text itself.
-const INLINE: u64 = 12;
+pub(crate) const INLINE: u64 = 12;
 
 /// A column of text, as the host describes it.
 pub struct TextColumn {
@@ -144,6 +144,18 @@ impl Column {
         };
         let from = start + self.buffers.get(buffer * BUFFER + 2) / 8;
         Some(Row { source: Source { blocks: self.buffers.input_of(l, buffer * BUFFER), from }, len })
+    }
+
+    /// Returns the buffer of byte `at` of a row that is not in its view, and the byte's place there. If the
+    /// column has offsets, buffers begin every `1 << shift` bytes.
+    #[inline(always)]
+    pub fn place(self, row: u64, bytes: Row, at: u64, shift: u64) -> (u64, u64) {
+        if self.width == VIEWS {
+            let view = self.view(row);
+            return (u64::from((view >> 64) as u32), u64::from((view >> 96) as u32) + at);
+        }
+        let start = bytes.source.from + at - self.buffers.get(2) / 8;
+        (start >> shift, start & ((1 << shift) - 1))
     }
 }
 

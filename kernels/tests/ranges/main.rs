@@ -12,6 +12,7 @@ mod scan;
 mod selection;
 mod sort;
 mod structure;
+mod substring;
 mod text;
 mod utf8;
 mod views;

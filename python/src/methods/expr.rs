@@ -1,22 +1,13 @@
 //! The methods of `bowstring.Expr`.
 
-use bowstring::expr::{self, Expr as Inner, Literal};
+use bowstring::expr::{self, Expr as Inner};
 use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyList, PyTuple};
+use pyo3::types::{PyBool, PyTuple};
 
-use crate::expr::{Aggregation, Expr, date_part, made, operand, text};
-use crate::items::items;
-use crate::pace::{Pace, push};
-use crate::plain;
+use crate::expr::{Aggregation, Expr, date_part, listed, made, no_exponent, operand, text};
 use crate::types;
-use crate::values;
-
-fn no_exponent(given: &impl std::fmt::Display) -> PyErr {
-    let problem = "an exponent is an int from 0 to 1000";
-    PyTypeError::new_err(format!("{problem}, not {given}: other powers are not computed"))
-}
 
 #[pymethods]
 impl Expr {
@@ -220,18 +211,8 @@ impl Expr {
 
     /// Test whether the value is in `values`; null for a null, or if none matches and `values` has a null.
     fn is_in(this: &Bound<'_, Self>, values: &Bound<'_, PyAny>) -> PyResult<Expr> {
-        if plain::is_text(values) {
-            return Err(PyTypeError::new_err(format!("values: a list is needed, not {}", values.get_type())));
-        }
-        let (py, mut pace) = (values.py(), Pace::new());
-        let (mut literals, kept): (Vec<Literal>, _) = (vec![], PyList::empty(py));
-        for value in items(values)? {
-            let value = value?;
-            pace.object(py, 0)?;
-            push(&mut literals, values::literal(&value)?)?;
-            kept.append(value)?;
-        }
-        let given = [this.clone().into_any().unbind(), kept.into_any().unbind()];
+        let (literals, kept) = listed(values)?;
+        let given = [this.clone().into_any().unbind(), kept];
         made(this.get().0.clone().in_list(literals), "is_in", given)
     }
 
@@ -288,6 +269,15 @@ impl Expr {
         let which = date_part(part)?;
         let given = [this.clone().into_any().unbind(), text(this.py(), part)];
         made(this.get().0.clone().date_part(which), "date_part", given)
+    }
+
+    /// Take at most `length` characters of text from character `start` on, which counts from the end if it is
+    /// negative.
+    #[pyo3(signature = (start, length = None))]
+    fn substring(this: &Bound<'_, Self>, start: i64, length: Option<u64>) -> PyResult<Expr> {
+        let bounds = (start.into_py_any(this.py())?, length.into_py_any(this.py())?);
+        let given = [this.clone().into_any().unbind(), bounds.0, bounds.1];
+        made(this.get().0.clone().substring(start, length), "substring", given)
     }
 
     /// Name the expression; the result's column gets this name.

@@ -47,7 +47,7 @@ impl Bench {
         self.texts(rng);
     }
 
-    /// Tests of texts of 12 bytes on average, which read all of the text.
+    /// Tests of texts of 12 bytes on average, which read all of the text, and two characters of each.
     fn texts(&mut self, rng: &mut Random) {
         for of in [DataType::Utf8, DataType::Utf8View] {
             let column = arrow_cast::cast(&values(&DataType::Utf8, false, rng), &of).unwrap();
@@ -61,6 +61,14 @@ impl Bench {
             ] {
                 self.computed(&format!("{name}, {of}"), ROWS * bytes + ROWS / 8, &rows, test);
             }
+            // The offsets or views, and the two characters if they are not in a view.
+            let moved = if of == DataType::Utf8 { 2 * (4 + 2) } else { 2 * 16 };
+            self.computed(
+                &format!("substring 0, 2, {of}"),
+                ROWS * moved,
+                &rows,
+                col("s").substring(0, Some(2)),
+            );
         }
     }
 

@@ -68,7 +68,7 @@ fn tree(input: &mut Input<'_>, of: &DataType, depth: usize) -> Expr {
     if depth == 0 || input.one_in(4) {
         return leaf(input, of);
     }
-    let how = input.byte() % 13;
+    let how = input.byte() % 14;
     if how == 12 {
         return truth(input, of, depth);
     }
@@ -76,6 +76,10 @@ fn tree(input: &mut Input<'_>, of: &DataType, depth: usize) -> Expr {
     match how {
         5 => return -x,
         6 => return x.abs(),
+        13 => {
+            let length = input.one_in(2).then(|| u64::from(input.byte()));
+            return x.substring(i64::from(input.byte() as i8), length);
+        }
         7 | 8 => {
             let to = if input.one_in(2) { akin(input, of) } else { data_type(input) };
             return if input.one_in(3) { x.cast_strict(to) } else { x.cast(to) };
