@@ -27,9 +27,10 @@ use datafusion::physical_plan::aggregates::AccumulatorItem;
 use crate::bridge::array_out;
 use crate::chain::Aggregate;
 use crate::error::refused;
-use crate::expression::{Made, options, translate};
+use crate::expression::translate;
 use crate::inputs::Inputs;
 use crate::keys::as_key;
+use crate::made::{Made, options};
 use crate::types::our_type;
 
 /// Our aggregates, which produce the intermediate states of DataFusion's functions.
@@ -164,6 +165,7 @@ fn only_where(condition: Made, made: Made, data_type: &DataType) -> Option<Made>
         expr,
         can_fail: condition.can_fail,
         makes_nan: made.makes_nan || condition.makes_nan,
+        finite: made.finite,
         extra_pass: made.extra_pass || condition.extra_pass,
     })
 }

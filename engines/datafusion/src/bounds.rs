@@ -16,7 +16,7 @@ use datafusion::physical_plan::{ExecutionPlan as _, PhysicalExpr};
 
 use crate::bridge::array_out;
 use crate::error::external;
-use crate::expression::options;
+use crate::made::options;
 use crate::streams::arrived;
 
 /// The filter of a right side, and the keys there.

@@ -5,11 +5,13 @@
 
 use std::sync::Arc;
 
+use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::error::Result;
 use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
 use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode};
+use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
 use datafusion::physical_plan::filter::FilterExec;
 use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::{ExecutionPlan, InputOrderMode, PhysicalExpr};
@@ -25,6 +27,8 @@ pub(crate) struct Chain {
     pub fetch: Option<usize>,
     /// The number of rows in each batch that a filter emits.
     pub batch_rows: Option<usize>,
+    /// Whether the rows of all partitions are aggregated to one row.
+    pub merges: bool,
     /// The aggregate that reduces the rows, if the chain has one.
     pub aggregate: Option<Aggregate>,
 }
@@ -33,6 +37,9 @@ pub(crate) struct Chain {
 #[derive(Debug)]
 pub(crate) struct Aggregate {
     pub mode: AggregateMode,
+    pub schema: SchemaRef,
+    /// The expressions that are computed from the one row, over the schema; `None` if the row is returned.
+    pub row: Option<Vec<Arc<dyn PhysicalExpr>>>,
     /// The keys that group the rows; none if all rows are one group.
     pub keys: Vec<Arc<dyn PhysicalExpr>>,
     pub functions: Vec<Arc<AggregateFunctionExpr>>,
@@ -45,11 +52,16 @@ pub(crate) struct Aggregate {
 /// The nodes of a chain, top first: the supported nodes from `top` downwards, until the first unsupported
 /// one.
 pub(crate) fn nodes(top: &Arc<dyn ExecutionPlan>) -> Vec<&Arc<dyn ExecutionPlan>> {
-    let mut nodes = vec![];
+    let mut nodes: Vec<&Arc<dyn ExecutionPlan>> = vec![];
     let mut next = top;
     loop {
         let is_one = if let Some(aggregate) = next.downcast_ref::<AggregateExec>() {
-            nodes.is_empty() && is_plain(aggregate)
+            // Projections above it read one row.
+            let first = nodes.iter().all(|node| node.is::<ProjectionExec>() && reduces(aggregate));
+            first && is_plain(aggregate)
+        } else if let Some(merge) = next.downcast_ref::<CoalescePartitionsExec>() {
+            let above = nodes.last().and_then(|above| above.downcast_ref::<AggregateExec>());
+            merge.fetch().is_none() && above.is_some_and(reduces)
         } else {
             next.is::<FilterExec>() || next.is::<ProjectionExec>()
         };
@@ -60,6 +72,11 @@ pub(crate) fn nodes(top: &Arc<dyn ExecutionPlan>) -> Vec<&Arc<dyn ExecutionPlan>
         nodes.push(next);
         next = child;
     }
+}
+
+/// Whether an aggregate reduces all rows to one row.
+pub(crate) fn reduces(aggregate: &AggregateExec) -> bool {
+    aggregate.group_expr().is_true_no_grouping() && *aggregate.mode() == AggregateMode::Single
 }
 
 /// Whether an aggregate reduces rows to one row, to one row of state, or to rows of state by their keys, and
@@ -90,6 +107,7 @@ impl Chain {
             row: columns.map(|(i, field)| Arc::new(Column::new(field.name(), i)) as _).collect(),
             fetch: None,
             batch_rows: None,
+            merges: false,
             aggregate: None,
         };
         for node in nodes.iter().rev() {
@@ -114,8 +132,17 @@ impl Chain {
             self.fetch = filter.fetch();
             self.batch_rows = Some(filter.batch_size());
         } else if let Some(projection) = node.downcast_ref::<ProjectionExec>() {
-            let exprs = projection.expr().iter().map(|one| over(&one.expr, &self.row));
-            self.row = exprs.collect::<Result<_>>()?;
+            let exprs = projection.expr().iter();
+            match &mut self.aggregate {
+                None => self.row = exprs.map(|one| over(&one.expr, &self.row)).collect::<Result<_>>()?,
+                Some(Aggregate { row, .. }) => {
+                    let over =
+                        |expr| row.as_ref().map_or_else(|| Ok(Arc::clone(expr)), |row| over(expr, row));
+                    *row = Some(exprs.map(|one| over(&one.expr)).collect::<Result<_>>()?);
+                }
+            }
+        } else if node.is::<CoalescePartitionsExec>() {
+            self.merges = true;
         } else if let Some(aggregate) = node.downcast_ref::<AggregateExec>() {
             if self.fetch.is_some() || self.aggregate.is_some() {
                 return Ok(false);
@@ -128,6 +155,8 @@ impl Chain {
             let keys = aggregate.group_expr().expr().iter().map(|(key, _)| over(key, &self.row));
             self.aggregate = Some(Aggregate {
                 mode: *aggregate.mode(),
+                schema: aggregate.schema(),
+                row: None,
                 keys: keys.collect::<Result<_>>()?,
                 functions: aggregate.aggr_expr().to_vec(),
                 arguments: arguments.collect::<Result<_>>()?,

@@ -11,7 +11,8 @@ use datafusion::physical_plan::execution_plan::{
 };
 use datafusion::physical_plan::statistics::StatisticsArgs;
 use datafusion::physical_plan::{
-    ExecutionPlan, ExecutionPlanProperties as _, PhysicalExpr, SendableRecordBatchStream,
+    ExecutionPlan, ExecutionPlanProperties as _, InputDistributionRequirements, PhysicalExpr,
+    SendableRecordBatchStream,
 };
 
 use crate::chain::Chain;
@@ -40,6 +41,8 @@ pub(crate) struct Chained {
     options: DeviceOptions,
     /// Whether an expression has a subquery that has not run.
     pending: bool,
+    /// Whether the partitions of the input are reduced to one row.
+    merges: bool,
     /// The number of first nodes that the plan did not have.
     added: usize,
 }
@@ -81,6 +84,7 @@ impl Chained {
             device: device.clone(),
             options: options.clone(),
             pending,
+            merges: chain.merges,
             added: 0,
         }))
     }
@@ -110,8 +114,28 @@ impl Chained {
         self.translated(self.nodes.clone())
     }
 
-    fn aggregates(&self) -> bool {
+    pub fn aggregates(&self) -> bool {
         matches!(self.program.work, Work::Aggregate(_))
+    }
+
+    fn reduces(&self) -> bool {
+        self.aggregates() && !self.program.shape.groups
+    }
+
+    /// Reduces the rows of a partition to one row, or those of all partitions.
+    fn reduce(
+        &self,
+        task: &Task<'_>,
+        source: impl Fn(usize) -> Result<Source>,
+    ) -> Result<SendableRecordBatchStream> {
+        let all = match self.merges {
+            true => 0..self.input.output_partitioning().partition_count(),
+            false => task.partition..task.partition + 1,
+        };
+        gpu::reduce(
+            all.map(|partition| Ok((self.run(task, partition), source(partition)?)))
+                .collect::<Result<_>>()?,
+        )
     }
 
     fn finishes_groups(&self) -> bool {
@@ -119,7 +143,7 @@ impl Chained {
     }
 
     /// The program and settings of a partition on a device.
-    fn run(&self, task: &Task<'_>) -> gpu::Run {
+    fn run(&self, task: &Task<'_>, partition: usize) -> gpu::Run {
         gpu::Run {
             program: self.program.clone(),
             top: self.top.clone(),
@@ -128,7 +152,7 @@ impl Chained {
             device: task.device.clone(),
             options: task.options.clone(),
             reservation: task.reservation(),
-            counters: Counters::new(task.metrics, task.partition, true),
+            counters: Counters::new(task.metrics, partition, true),
         }
     }
 }
@@ -167,6 +191,7 @@ fn steps(chain: &Chain) -> String {
                 steps.push(format!("group=[{}]", joined(&aggregate.keys)));
             }
             steps.push(format!("aggregate=[{}], mode={:?}", functions.join(", "), aggregate.mode));
+            steps.extend(aggregate.row.iter().map(|row| format!("project=[{}]", joined(row))));
         }
     }
     steps.extend(chain.fetch.map(|rows| format!("fetch={rows}")));
@@ -216,6 +241,12 @@ impl Operator for Chained {
 
     fn again(&self) -> Result<Replaced> {
         self.translated(self.nodes.clone())
+    }
+
+    fn input_distribution_requirements(&self) -> InputDistributionRequirements {
+        // The other nodes require nothing, and the first one only if it is not this that merges partitions.
+        let node = if self.merges { self.nodes.len() - 1 } else { 0 };
+        self.nodes[node].input_distribution_requirements()
     }
 
     fn maintains_input_order(&self) -> Vec<bool> {
@@ -278,14 +309,17 @@ impl Operator for Chained {
                 Replaced::Theirs(node) => node.execute(task.partition, task.context),
             };
         }
+        if self.reduces() && !is_host(&self.device) {
+            return self.reduce(&task, |partition| open(0, partition));
+        }
         let source = open(0, task.partition)?;
         let input = match source {
             Source::Host(input) if is_host(&self.device) => input,
             source if self.finishes_groups() => {
-                let groups = Finishing::new(self.run(&task), source)?;
+                let groups = Finishing::new(self.run(&task, task.partition), source)?;
                 return Ok(downloaded(groups, task.schema.clone(), task.batch_rows()));
             }
-            source => return gpu::run(self.run(&task), source),
+            source => return gpu::run(self.run(&task, task.partition), source),
         };
         Ok(host::run(host::Run {
             program: self.program.clone(),
@@ -308,7 +342,7 @@ impl Operator for Chained {
                 }
             };
         }
-        let (run, source) = (self.run(&task), open(0, task.partition)?);
+        let (run, source) = (self.run(&task, task.partition), open(0, task.partition)?);
         match self.finishes_groups() {
             true => Ok(left_there(Finishing::new(run, source)?)),
             false => gpu::run_on_device(run, source),

@@ -18,8 +18,8 @@ use datafusion::physical_plan::execution_plan::{
 use datafusion::physical_plan::metrics::{ExecutionPlanMetricsSet, MetricsSet};
 use datafusion::physical_plan::statistics::{ChildStats, StatisticsArgs};
 use datafusion::physical_plan::{
-    DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties as _, PhysicalExpr, PlanProperties,
-    SendableRecordBatchStream,
+    DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties as _, InputDistributionRequirements,
+    PhysicalExpr, PlanProperties, SendableRecordBatchStream,
 };
 use futures::StreamExt;
 
@@ -182,9 +182,8 @@ impl ExecutionPlan for DeviceExec {
         self.operator.maintains_input_order()
     }
 
-    fn input_distribution_requirements(&self) -> datafusion::physical_plan::InputDistributionRequirements {
-        // The other nodes of a chain require nothing.
-        self.original().input_distribution_requirements()
+    fn input_distribution_requirements(&self) -> InputDistributionRequirements {
+        self.operator.input_distribution_requirements()
     }
 
     fn benefits_from_input_partitioning(&self) -> Vec<bool> {

@@ -9,12 +9,11 @@
 //! | `and`, `or` and `case` may skip rows on their right, ours compute all | the right side must never fail |
 //! | the type of a result | must be equal, found by binding, else the expression is left alone |
 
-use bowstring::compute::Query;
-use bowstring::expr::{DatePart, Expr, Literal, Options, Overflow, if_else, lit};
+use bowstring::expr::{DatePart, Literal, if_else, lit};
 use datafusion::arrow::datatypes::DataType;
-use datafusion::common::ScalarValue;
 use datafusion::functions::core::nullif::NullIfFunc;
 use datafusion::functions::datetime::date_part::DatePartFunc;
+use datafusion::functions::unicode::substr::SubstrFunc;
 use datafusion::logical_expr::Operator;
 use datafusion::physical_expr::ScalarFunctionExpr;
 use datafusion::physical_expr::expressions::{
@@ -25,48 +24,9 @@ use datafusion::physical_plan::PhysicalExpr;
 use std::sync::Arc;
 
 use crate::inputs::Inputs;
+use crate::made::{Made, has_type, is_text, scalar, type_of};
 use crate::types::our_type;
-use crate::{casts, comparison, literal, subquery};
-
-/// The options under which our expressions mean the same as DataFusion's.
-pub(crate) fn options() -> Options {
-    Options::new().overflow(Overflow::Wrap)
-}
-
-/// A translated expression, with the properties that its users check.
-#[derive(Clone, Debug)]
-pub(crate) struct Made {
-    pub expr: Expr,
-    /// Whether any row can raise an error.
-    pub can_fail: bool,
-    /// Whether the value may be a NaN produced by arithmetic, whose bits differ from DataFusion's.
-    pub makes_nan: bool,
-    /// Whether evaluation needs a separate pass over the rows: a cast or a text test.
-    pub extra_pass: bool,
-}
-
-impl Made {
-    fn plain(expr: Expr) -> Made {
-        Made { expr, can_fail: false, makes_nan: false, extra_pass: false }
-    }
-
-    /// Combines parts into an expression that inherits their properties.
-    fn of(expr: Expr, parts: &[&Made]) -> Made {
-        let any = |what: fn(&Made) -> bool| parts.iter().any(|part| what(part));
-        Made {
-            expr,
-            can_fail: any(|made| made.can_fail),
-            makes_nan: any(|made| made.makes_nan),
-            extra_pass: any(|made| made.extra_pass),
-        }
-    }
-
-    /// A boolean computed from floats, so never a NaN itself.
-    fn truth(expr: Expr, parts: &[&Made]) -> Option<Made> {
-        let made = Made::of(expr, parts);
-        (!made.makes_nan).then_some(made)
-    }
-}
+use crate::{casts, comparison, literal, texts};
 
 /// Translates an expression over an input's columns; `None` if any part of it has no counterpart.
 pub(crate) fn translate(expr: &Arc<dyn PhysicalExpr>, inputs: &mut Inputs) -> Option<Made> {
@@ -76,28 +36,15 @@ pub(crate) fn translate(expr: &Arc<dyn PhysicalExpr>, inputs: &mut Inputs) -> Op
     Some(made)
 }
 
-/// Whether an expression has this type once it is bound.
-pub(crate) fn has_type(expr: &Expr, data_type: &DataType, inputs: &Inputs) -> bool {
-    let bound = Query::new().select(std::slice::from_ref(expr)).bind(&inputs.schema(), &options());
-    bound.is_ok_and(|bound| *bound.schema().field(0).data_type() == our_type(data_type))
-}
-
-/// The number of the column that an expression is; `None` if it is more.
-pub(crate) fn column_of(expr: &Arc<dyn PhysicalExpr>) -> Option<usize> {
-    expr.downcast_ref::<Column>().map(|column| column.index())
-}
-
-fn type_of(expr: &Arc<dyn PhysicalExpr>, inputs: &Inputs) -> Option<DataType> {
-    expr.data_type(inputs.theirs()).ok()
-}
-
 fn node(expr: &Arc<dyn PhysicalExpr>, inputs: &mut Inputs) -> Option<Made> {
     if let Some(column) = expr.downcast_ref::<Column>() {
         // The column's name may differ, its type may not.
-        return inputs.column(column.index()).map(Made::plain);
+        let finite = !type_of(expr, inputs)?.is_floating();
+        return inputs.column(column.index()).map(|column| Made::plain(column, finite));
     }
     if let Some(value) = scalar(expr) {
-        return literal::literal(&value).map(|value| Made::plain(lit(value)));
+        let finite = literal::float(&value).is_none_or(f64::is_finite);
+        return literal::literal(&value).map(|value| Made::plain(lit(value), finite));
     }
     if let Some(binary) = expr.downcast_ref::<BinaryExpr>() {
         return binary_node(expr, binary, inputs);
@@ -127,7 +74,8 @@ fn node(expr: &Arc<dyn PhysicalExpr>, inputs: &mut Inputs) -> Option<Made> {
         return in_list(list, inputs);
     }
     if let Some(like) = expr.downcast_ref::<LikeExpr>() {
-        return like_node(like, inputs);
+        let parts = (translate(like.expr(), inputs)?, translate(like.pattern(), inputs)?);
+        return texts::like(like, parts, inputs);
     }
     if let Some(case) = expr.downcast_ref::<CaseExpr>() {
         return case_node(expr, case, inputs);
@@ -135,17 +83,12 @@ fn node(expr: &Arc<dyn PhysicalExpr>, inputs: &mut Inputs) -> Option<Made> {
     if let Some(function) = ScalarFunctionExpr::try_downcast_func::<NullIfFunc>(expr.as_ref()) {
         return null_if(function, inputs);
     }
+    if let Some(function) = ScalarFunctionExpr::try_downcast_func::<SubstrFunc>(expr.as_ref()) {
+        let x = translate(function.args().first()?, inputs)?;
+        return texts::substring(function, x, inputs);
+    }
     let function = ScalarFunctionExpr::try_downcast_func::<DatePartFunc>(expr.as_ref())?;
     date_part(function, inputs)
-}
-
-/// The value of a literal, or of a subquery. One that has not run counts as null: a node with such a subquery
-/// is translated again when it runs.
-pub(crate) fn scalar(expr: &Arc<dyn PhysicalExpr>) -> Option<ScalarValue> {
-    match expr.downcast_ref::<datafusion::physical_expr::expressions::Literal>() {
-        Some(literal) => Some(literal.value().clone()),
-        None => subquery::value(expr),
-    }
 }
 
 fn binary_node(whole: &Arc<dyn PhysicalExpr>, binary: &BinaryExpr, inputs: &mut Inputs) -> Option<Made> {
@@ -216,7 +159,14 @@ fn arithmetic(
     if !has_type(&made.expr, &to, inputs) {
         return None;
     }
-    Some(Made { can_fail: made.can_fail || can_fail, makes_nan: made.makes_nan || of.is_floating(), ..made })
+    // Sums and products of finite numbers, and quotients by one that is not zero, are numbers.
+    let is_number = made.finite && (!divides || by_what_divides());
+    Some(Made {
+        can_fail: made.can_fail || can_fail,
+        makes_nan: made.makes_nan || of.is_floating() && !is_number,
+        finite: !of.is_floating(),
+        ..made
+    })
 }
 
 fn negative_node(negative: &NegativeExpr, inputs: &mut Inputs) -> Option<Made> {
@@ -246,7 +196,9 @@ fn cast_node(x: &Arc<dyn PhysicalExpr>, to: &DataType, safe: bool, inputs: &mut 
     // A cast to a non-float removes the NaN, so its bits no longer matter.
     let makes_nan = made.makes_nan && to.is_floating();
     let widens = from.is_integer() && to.is_integer() && casts::always_fits(&from, to);
-    Some(Made { can_fail, makes_nan, extra_pass: made.extra_pass || !widens, ..made })
+    // A number of fewer bits or digits than the type's largest is in its range.
+    let finite = !to.is_floating() || !from.is_floating() || made.finite && *to == DataType::Float64;
+    Some(Made { can_fail, makes_nan, finite, extra_pass: made.extra_pass || !widens, ..made })
 }
 
 fn in_list(list: &InListExpr, inputs: &mut Inputs) -> Option<Made> {
@@ -269,20 +221,6 @@ fn in_list(list: &InListExpr, inputs: &mut Inputs) -> Option<Made> {
     Some(Made { extra_pass: made.extra_pass || is_text(&of), ..made })
 }
 
-fn like_node(like: &LikeExpr, inputs: &mut Inputs) -> Option<Made> {
-    let of = type_of(like.expr(), inputs)?;
-    if !is_text(&of) || scalar(like.pattern())?.data_type() != of {
-        return None;
-    }
-    let (x, pattern) = (translate(like.expr(), inputs)?, translate(like.pattern(), inputs)?);
-    let found = match like.case_insensitive() {
-        true => x.expr.clone().ilike(pattern.expr.clone()),
-        false => x.expr.clone().like(pattern.expr.clone()),
-    };
-    let made = Made::of(if like.negated() { !found } else { found }, &[&x, &pattern]);
-    Some(Made { extra_pass: true, ..made })
-}
-
 fn case_node(whole: &Arc<dyn PhysicalExpr>, case: &CaseExpr, inputs: &mut Inputs) -> Option<Made> {
     let to = type_of(whole, inputs)?;
     let mut value = |expr: Option<&Arc<dyn PhysicalExpr>>| {
@@ -294,7 +232,7 @@ fn case_node(whole: &Arc<dyn PhysicalExpr>, case: &CaseExpr, inputs: &mut Inputs
                 (of == to && !made.can_fail).then_some(made)
             }
             Some(expr) if !scalar(expr)?.is_null() => None,
-            _ => Some(Made::plain(lit(Literal::null(our_type(&to))))),
+            _ => Some(Made::plain(lit(Literal::null(our_type(&to))), true)),
         }
     };
     let otherwise = value(case.else_expr())?;
@@ -360,9 +298,4 @@ fn value_type(data_type: &DataType) -> &DataType {
         DataType::Dictionary(_, values) => values,
         other => other,
     }
-}
-
-/// Whether the type is a text type.
-pub(crate) fn is_text(data_type: &DataType) -> bool {
-    matches!(data_type, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View)
 }

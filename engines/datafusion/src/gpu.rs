@@ -9,17 +9,20 @@ use bowstring::device::Mark;
 use bowstring::{Device, DeviceBatch, Pending, Stream};
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::SchemaRef;
-use datafusion::error::Result;
+use datafusion::common::runtime::SpawnedTask;
+use datafusion::common::{ScalarValue, internal_err};
+use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::memory_pool::MemoryReservation;
 use datafusion::physical_plan::SendableRecordBatchStream;
-use datafusion::physical_plan::aggregates::{AccumulatorItem, create_accumulators, finalize_aggregation};
+use datafusion::physical_plan::aggregates::{AccumulatorItem, create_accumulators};
 use datafusion::physical_plan::metrics::RecordOutput;
+use futures::future::{try_join, try_join_all};
 
 use crate::arguments::Arguments;
 use crate::config::DeviceOptions;
 use crate::device::stream_of;
 use crate::downloads::{OnDevice, download, downloaded, left_there};
-use crate::error::{external, refused};
+use crate::error::external;
 use crate::metrics::{Busy, Counters};
 use crate::operator::{DeviceBatches, Source};
 use crate::program::{Aggregated, Program, Work};
@@ -46,15 +49,40 @@ pub(crate) struct Run {
 /// Starts a partition and returns its output stream.
 pub(crate) fn run(run: Run, source: Source) -> Result<SendableRecordBatchStream> {
     let (schema, batch_rows) = (run.schema.clone(), run.batch_rows);
-    let mut work = Under::new(run, source)?;
-    let Work::Aggregate(aggregated) = &work.run.program.work else {
-        return Ok(downloaded(Made(work), schema, batch_rows));
-    };
-    if aggregated.states.keys.is_empty() {
-        let accumulators = create_accumulators(&aggregated.states.functions)?;
-        return Ok(row(schema, async move { work.aggregated(accumulators).await }));
+    let work = Under::new(run, source)?;
+    match &work.run.program.work {
+        Work::Rows(_) => Ok(downloaded(Made(work), schema, batch_rows)),
+        Work::Aggregate(_) => Ok(stream_of_batches(schema, Groups { work, ready: VecDeque::new() })),
     }
-    Ok(stream_of_batches(schema, Groups { work, ready: VecDeque::new() }))
+}
+
+/// Reduces the rows of some partitions to one row, each by a task of its own if there are several.
+pub(crate) fn reduce(partitions: Vec<(Run, Source)>) -> Result<SendableRecordBatchStream> {
+    let all = partitions.into_iter().map(|(run, source)| Under::new(run, source));
+    let mut all = all.collect::<Result<Vec<_>>>()?.into_iter();
+    let Some(mut first) = all.next() else { return internal_err!("an aggregate of no partition") };
+    let schema = first.run.schema.clone();
+    Ok(row(schema.clone(), async move {
+        let others = all.map(|mut one| SpawnedTask::spawn(async move { one.reduced().await }));
+        let others: Vec<_> = others.map(joined).collect();
+        let (mut accumulators, others) = try_join(first.reduced(), try_join_all(others)).await?;
+        for of_other in others {
+            for (accumulator, mut other) in accumulators.iter_mut().zip(of_other) {
+                let state = other.state()?.iter().map(ScalarValue::to_array).collect::<Result<Vec<_>>>()?;
+                accumulator.merge_batch(&state)?;
+            }
+        }
+        let Work::Aggregate(aggregated) = &first.run.program.work else {
+            return internal_err!("an aggregate that is none");
+        };
+        let row = aggregated.one_row(&mut accumulators, &schema)?;
+        Ok(row.record_output(&first.run.counters.baseline))
+    }))
+}
+
+/// The result of a task, whose panic is ours.
+async fn joined(task: SpawnedTask<Result<Vec<AccumulatorItem>>>) -> Result<Vec<AccumulatorItem>> {
+    task.join_unwind().await.map_err(|error| DataFusionError::ExecutionJoin(Box::new(error)))?
 }
 
 /// Starts a partition, whose rows stay on the device.
@@ -166,14 +194,15 @@ impl Under {
         }
     }
 
-    /// Computes the single result row.
-    async fn aggregated(&mut self, mut accumulators: Vec<AccumulatorItem>) -> Result<RecordBatch> {
+    /// Passes the states of all rows to DataFusion's accumulators.
+    async fn reduced(&mut self) -> Result<Vec<AccumulatorItem>> {
         let program = self.run.program.clone();
         let Work::Aggregate(aggregated) = &program.work else {
-            return datafusion::common::internal_err!("an aggregate that is none");
+            return internal_err!("an aggregate that is none");
         };
+        let mut accumulators = create_accumulators(&aggregated.states.functions)?;
         while let Some(ended) = self.next().await? {
-            let (row, of) = self.reduced(aggregated, ended).await?;
+            let (row, of) = self.states(aggregated, ended).await?;
             match (row, of) {
                 (Ok(row), _) => {
                     // Numbers are in host memory already; the least and greatest text are not.
@@ -186,14 +215,11 @@ impl Under {
                 (Err(error), _) => return Err(external(error)),
             }
         }
-        let columns = finalize_aggregation(&mut accumulators, &aggregated.mode)?;
-        let row = RecordBatch::try_new(self.run.schema.clone(), columns).map_err(refused)?;
-        let row = row.record_output(&self.run.counters.baseline);
-        Ok(row)
+        Ok(accumulators)
     }
 
     /// The states of a completed piece of work, and its rows, if they may be needed again.
-    async fn reduced(&mut self, aggregated: &Aggregated, ended: Ended) -> Result<Reduced> {
+    async fn states(&mut self, aggregated: &Aggregated, ended: Ended) -> Result<Reduced> {
         let Ended { made, of, from } = ended;
         if of.is_some() || self.run.program.condition.is_none() {
             self.busy.queued(from).map_err(external)?;
@@ -207,7 +233,7 @@ impl Under {
 
     /// The groups of a completed piece of work, as DataFusion's states.
     async fn groups(&mut self, aggregated: &Aggregated, ended: Ended) -> Result<RecordBatch> {
-        let (groups, of) = self.reduced(aggregated, ended).await?;
+        let (groups, of) = self.states(aggregated, ended).await?;
         // A sum that does not fit may become known only when the groups arrive.
         let groups = match groups {
             Ok(groups) => self.downloaded(&groups).await,
@@ -268,7 +294,7 @@ impl BatchSource<RecordBatch> for Groups {
     async fn next(&mut self) -> Result<Option<RecordBatch>> {
         let program = self.work.run.program.clone();
         let Work::Aggregate(aggregated) = &program.work else {
-            return datafusion::common::internal_err!("an aggregate that is none");
+            return internal_err!("an aggregate that is none");
         };
         loop {
             if let Some(batch) = self.ready.pop_front() {

@@ -11,7 +11,7 @@ use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::error::Result;
 use datafusion::execution::memory_pool::MemoryReservation;
 use datafusion::physical_plan::SendableRecordBatchStream;
-use datafusion::physical_plan::aggregates::{create_accumulators, finalize_aggregation};
+use datafusion::physical_plan::aggregates::create_accumulators;
 use datafusion::physical_plan::coalesce::{LimitedBatchCoalescer, PushBatchStatus};
 use datafusion::physical_plan::metrics::RecordOutput;
 use futures::StreamExt;
@@ -290,10 +290,8 @@ async fn aggregated(run: Run) -> Result<RecordBatch> {
     }
     drop(runs);
     let _timer = counters.baseline.elapsed_compute().timer();
-    let columns = finalize_aggregation(&mut accumulators, &aggregated.mode)?;
-    let row = RecordBatch::try_new(schema, columns).map_err(refused)?;
-    let row = row.record_output(&counters.baseline);
-    Ok(row)
+    let row = aggregated.one_row(&mut accumulators, &schema)?;
+    Ok(row.record_output(&counters.baseline))
 }
 
 /// A stream of the groups of each run.

@@ -14,9 +14,10 @@ use datafusion::physical_plan::joins::utils::JoinFilter;
 use datafusion::physical_plan::joins::{HashJoinExec, PartitionMode};
 
 use crate::bounds::Narrowed;
-use crate::expression::{has_type, options, translate};
+use crate::expression::translate;
 use crate::inputs::Inputs;
 use crate::keys::columns_of;
+use crate::made::{has_type, options};
 use crate::rows::Rows;
 use crate::subquery::is_pending;
 

@@ -7,8 +7,9 @@ use bowstring::expr::Expr;
 use datafusion::physical_plan::PhysicalExpr;
 
 use crate::comparison::{one_zero, zeros};
-use crate::expression::{column_of, has_type, translate};
+use crate::expression::translate;
 use crate::inputs::Inputs;
+use crate::made::{column_of, has_type};
 use crate::rows::{Output, Rows};
 use crate::types::is_flat;
 

@@ -61,7 +61,7 @@ pub(crate) fn float(value: &ScalarValue) -> Option<f64> {
     }
 }
 
-/// Whether no value fails when divided by this literal.
+/// Whether no number fails, or makes a NaN, when divided by this literal.
 pub(crate) fn divides(value: &ScalarValue) -> bool {
     use ScalarValue::*;
     match value {
@@ -76,6 +76,6 @@ pub(crate) fn divides(value: &ScalarValue) -> bool {
         Decimal32(Some(x), ..) => *x != 0,
         Decimal64(Some(x), ..) => *x != 0,
         Decimal128(Some(x), ..) => *x != 0,
-        _ => false,
+        value => float(value).is_some_and(|x| x != 0.0),
     }
 }

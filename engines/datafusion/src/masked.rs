@@ -18,8 +18,9 @@ use datafusion::physical_plan::PhysicalExpr;
 
 use crate::bridge::{array_out, batch_in};
 use crate::error::{external, refused};
-use crate::expression::{options, translate};
+use crate::expression::translate;
 use crate::inputs::Inputs;
+use crate::made::options;
 
 /// If at most one row in this many passes our part, the rows are moved before the rest is tested;
 /// DataFusion's own conjunctions do the same.

@@ -12,7 +12,7 @@ use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
 use datafusion::physical_plan::execution_plan::{CardinalityEffect, ReplaceChildrenOptions};
 use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
 use datafusion::physical_plan::statistics::StatisticsArgs;
-use datafusion::physical_plan::{ExecutionPlan, SendableRecordBatchStream};
+use datafusion::physical_plan::{ExecutionPlan, InputDistributionRequirements, SendableRecordBatchStream};
 use futures::stream::BoxStream;
 
 use crate::config::DeviceOptions;
@@ -101,6 +101,11 @@ pub(crate) trait Operator: fmt::Debug + Send + Sync {
     /// The same operations, to be executed again: without what an execution has left.
     fn again(&self) -> Result<Replaced> {
         self.translated(vec![self.nodes()[0].clone().reset_state()?])
+    }
+
+    /// The distribution of rows that the operations require of their inputs.
+    fn input_distribution_requirements(&self) -> InputDistributionRequirements {
+        self.nodes()[0].input_distribution_requirements()
     }
 
     /// Whether the rows keep the order of each input.

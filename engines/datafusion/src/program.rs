@@ -4,17 +4,21 @@ use arrow_schema::SchemaRef;
 use bowstring::DeviceBatch;
 use bowstring::compute::{BoundQuery, Query};
 use bowstring::expr::Expr;
-use datafusion::arrow::datatypes::DataType;
-use datafusion::physical_plan::ExecutionPlan;
-use datafusion::physical_plan::aggregates::AggregateMode;
+use datafusion::arrow::array::RecordBatch;
+use datafusion::arrow::datatypes::{DataType, SchemaRef as TheirSchema};
+use datafusion::error::Result;
+use datafusion::physical_plan::aggregates::{AccumulatorItem, AggregateMode, finalize_aggregation};
+use datafusion::physical_plan::{ExecutionPlan, PhysicalExpr};
 use std::sync::Arc;
 
 use crate::aggregate::States;
 use crate::arguments::Arguments;
 use crate::chain::Chain;
 use crate::config::DeviceOptions;
-use crate::expression::{Made, column_of, has_type, is_text, options as meaning, translate};
+use crate::error::refused;
+use crate::expression::translate;
 use crate::inputs::Inputs;
+use crate::made::{Made, column_of, has_type, options as meaning};
 use crate::masked::Masked;
 use crate::rows::{Output, Rows};
 
@@ -69,6 +73,8 @@ pub(crate) struct Aggregated {
     pub arguments: Arguments,
     pub states: States,
     pub mode: AggregateMode,
+    /// If the rows are reduced to one: its schema, and the expressions that are computed from it.
+    pub row: (TheirSchema, Option<Vec<Arc<dyn PhysicalExpr>>>),
     /// If the groups are finished: their conversion to DataFusion's types.
     pub finished: Option<BoundQuery>,
 }
@@ -78,6 +84,16 @@ impl Aggregated {
     pub fn without_condition(&self, kept: &DeviceBatch) -> bowstring::Result<DeviceBatch> {
         let columns = kept.columns()[..self.columns.len()].to_vec();
         DeviceBatch::try_new(self.schema.clone(), columns, kept.len())
+    }
+
+    /// Makes the one row of which the accumulators have the states.
+    pub fn one_row(&self, accumulators: &mut [AccumulatorItem], schema: &TheirSchema) -> Result<RecordBatch> {
+        let (of, returned) = &self.row;
+        let columns = finalize_aggregation(accumulators, &self.mode)?;
+        let row = RecordBatch::try_new(of.clone(), columns).map_err(refused)?;
+        let Some(returned) = returned else { return Ok(row) };
+        let columns = returned.iter().map(|expr| expr.evaluate(&row)?.into_array(1));
+        RecordBatch::try_new(schema.clone(), columns.collect::<Result<_>>()?).map_err(refused)
     }
 }
 
@@ -124,7 +140,7 @@ impl Program {
                 shape.groups = !states.keys.is_empty();
                 // On the CPU, DataFusion finishes groups.
                 let finishes = shape.groups && aggregate.mode != AggregateMode::Partial;
-                if finishes && on_the_host {
+                if (finishes || chain.merges) && on_the_host {
                     return None;
                 }
                 // The condition is part of the aggregate only if no row can fail: a row that it excludes
@@ -150,6 +166,7 @@ impl Program {
                     values: Query::new().select(values).bind(&schema, &meaning()).ok()?,
                 };
                 let (columns, mode) = (inputs.used().to_vec(), aggregate.mode);
+                let row = (aggregate.schema.clone(), aggregate.row.clone());
                 Work::Aggregate(Box::new(Aggregated {
                     columns,
                     schema,
@@ -157,6 +174,7 @@ impl Program {
                     arguments,
                     states,
                     mode,
+                    row,
                     finished,
                 }))
             }
@@ -198,6 +216,7 @@ fn condition(chain: &Chain, inputs: &mut Inputs) -> Option<Option<Made>> {
                 expr: before.expr & made.expr,
                 can_fail: before.can_fail,
                 makes_nan: false,
+                finite: true,
                 extra_pass: before.extra_pass || made.extra_pass,
             },
         });
@@ -221,7 +240,7 @@ fn rows(chain: &Chain, inputs: &mut Inputs, shape: &mut Shape) -> Option<Rows> {
             continue;
         }
         // The use of a NaN from arithmetic is unknown: the plan may sort or group by it.
-        if made.makes_nan || is_text(&data_type) || !has_type(&made.expr, &data_type, inputs) {
+        if made.makes_nan || !has_type(&made.expr, &data_type, inputs) {
             return None;
         }
         shape.extra_passes |= made.extra_pass;

@@ -7,8 +7,8 @@ use bowstring::compute::{BoundQuery, Query};
 use bowstring::expr::Expr;
 use bowstring::{DeviceBatch, Stream};
 
-use crate::expression::options;
 use crate::inputs::Inputs;
+use crate::made::options;
 
 /// Columns that are copied or computed.
 #[derive(Clone, Debug)]

@@ -138,7 +138,8 @@ impl Rewrite {
             return self.stays(input);
         }
         let there = is_on_device(plan, &self.device) || self.joined(plan).is_some();
-        let there = there || self.in_one_step(plan, false)?.is_some() || self.is_chain(plan)?;
+        let in_one_step = self.in_one_step(plan, false)?.is_some_and(|ours| ours.stays_on_device());
+        let there = there || in_one_step || self.is_chain(plan)?;
         Ok(there || self.sorted(plan)?.is_some())
     }
 
@@ -162,7 +163,7 @@ impl Rewrite {
             return Ok(None);
         }
         match in_one_step(plan)? {
-            Some(whole) => self.longest(&whole, None),
+            Some(whole) => Ok(self.longest(&whole, None)?.filter(Chained::aggregates)),
             None => Ok(None),
         }
     }

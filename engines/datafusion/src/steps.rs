@@ -1,4 +1,4 @@
-//! The steps of aggregates that group rows. DataFusion plans two where the rows are in several partitions: a
+//! The steps of aggregates. DataFusion plans two where the rows are in several partitions: a
 //! partial one for each, and one that merges their states, partitioned by the keys. It plans one step where
 //! the rows are in one partition, or are partitioned by the keys already.
 
@@ -7,8 +7,12 @@ use std::sync::Arc;
 use datafusion::error::Result;
 use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode};
 use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
+use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
+use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::repartition::RepartitionExec;
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties as _};
+
+use crate::chain::reduces;
 
 /// The same aggregate as two: a partial one, which may be ours, below one that merges its states. `None` if
 /// the plan is no such aggregate.
@@ -19,10 +23,10 @@ pub(crate) fn in_two_steps(plan: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<d
         AggregateMode::SinglePartitioned => AggregateMode::FinalPartitioned,
         _ => return Ok(None),
     };
-    if !is_simple(whole) {
+    let keys = whole.group_expr();
+    if !is_simple(whole) || keys.is_true_no_grouping() {
         return Ok(None);
     }
-    let keys = whole.group_expr();
     let step = |mode, keys, input| {
         let (functions, filters) = (whole.aggr_expr().to_vec(), whole.filter_expr().to_vec());
         AggregateExec::try_new(mode, keys, functions, filters, input, whole.input_schema())
@@ -33,8 +37,18 @@ pub(crate) fn in_two_steps(plan: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<d
     Ok((merged.schema() == plan.schema()).then(|| Arc::new(merged) as _))
 }
 
-/// An aggregate in two steps as one, over all partitions. `None` if the plan is no such aggregate.
+/// An aggregate in two steps as one, over all partitions, or a projection of the one row that such an
+/// aggregate returns. `None` if the plan is neither.
 pub(crate) fn in_one_step(plan: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+    if let Some(projection) = plan.downcast_ref::<ProjectionExec>() {
+        return match in_one_step(projection.input())? {
+            Some(row) if row.downcast_ref::<AggregateExec>().is_none_or(reduces) => {
+                let recomputed = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
+                Ok(Some(plan.clone().replace_children(vec![row], recomputed)?))
+            }
+            _ => Ok(None),
+        };
+    }
     let Some(merging) = plan.downcast_ref::<AggregateExec>() else { return Ok(None) };
     let merges = matches!(merging.mode(), AggregateMode::Final | AggregateMode::FinalPartitioned);
     // Groups of sorted rows are sorted, which nodes above may rely on.
@@ -67,9 +81,9 @@ pub(crate) fn in_one_step(plan: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dy
     Ok((whole.schema() == plan.schema()).then(|| Arc::new(whole) as _))
 }
 
-/// Whether an aggregate groups rows by keys, and does nothing else.
+/// Whether an aggregate reduces rows to one, or groups them by keys, and does nothing else.
 fn is_simple(aggregate: &AggregateExec) -> bool {
     let keys = aggregate.group_expr();
     let more = aggregate.limit_options().is_some() || !aggregate.dynamic_expressions_produced().is_empty();
-    !keys.is_true_no_grouping() && !keys.has_grouping_set() && !more
+    !keys.has_grouping_set() && !more
 }

@@ -203,6 +203,7 @@ async fn the_table_of_plans_is_that_of_the_rule() -> Result<()> {
     register(&[&context], Scale::new(0.01)?)?;
     let mut table = "# TPC-H's plans on a device\n\nThe operators of each query where every table is large \
         enough for a device, with two partitions. Scans, and nodes that only\nmerge partitions, are not listed. \
+        `ScalarSubqueryExec` runs subqueries of one value, and passes its input's rows on.\n\
         `tests/tpch.rs` writes this table from the plans.\n\n| query | ours | DataFusion's |\n| --: | --: | --- |\n"
         .to_owned();
     for (number, query) in (1..).zip(QUERIES) {

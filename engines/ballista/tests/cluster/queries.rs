@@ -90,7 +90,7 @@ async fn an_executor_that_is_off_is_a_stock_one() -> Result<()> {
     Ok(())
 }
 
-/// An error caused by the data reaches the client, in our wording.
+/// An error caused by the data reaches the client. Ballista passes on the name of DataFusion's error.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_query_that_fails_says_why() -> Result<()> {
     const SQL: &str =
@@ -102,8 +102,8 @@ async fn a_query_that_fails_says_why() -> Result<()> {
     for error in
         [answer(&client, SQL).await, alone(SQL).await].map(|answer| answer.expect_err("a division by zero"))
     {
-        let why = error.to_string().to_lowercase();
-        assert!(["divide by zero", "divides by zero"].iter().any(|words| why.contains(words)), "{error}");
+        let why = error.to_string().replace(' ', "").to_lowercase();
+        assert!(why.contains("dividebyzero"), "{error}");
     }
     Ok(())
 }

@@ -71,6 +71,10 @@ const CONDITIONS: &[&str] = &[
     "v ILIKE 'AB%'",
     "k = 'ab'",
     "k <> 'zebra'",
+    "substr(v, 1, 1) = 'a'",
+    "substr(s, 2) IN ('b', '')",
+    "substring(w from -1 for 4) < substr(v, 2)",
+    "CAST(d15 AS DOUBLE) * 0.5 < CAST(i64 AS DOUBLE) / 3.0",
     "extract(year from day) = 1970",
     "date_part('month', day) > 1",
     "extract(day from at) = 1",
@@ -131,6 +135,13 @@ const VALUES: &[&str] = &[
     "CAST(i64 AS SMALLINT)",
     "TRY_CAST(i64 AS SMALLINT)",
     "TRY_CAST(f64 AS INT)",
+    "substr(s, 1, 2)",
+    "substr(v, 2)",
+    "substr(w, -2, 6)",
+    "substr(v, 9223372036854775807)",
+    "substr(substr(v, 2), 1, 1)",
+    "CAST(d15 AS DOUBLE) * 0.5",
+    "CAST(i64 AS DOUBLE) / 3.0",
     "f64 + g64",
     "f64 / g64",
 ];
@@ -165,6 +176,9 @@ const AGGREGATES: &[&str] = &[
     "max(s)",
     "count(DISTINCT i32)",
     "sum(i64 / j64)",
+    "sum(d15) / 7.0 + count(*)",
+    "100.00 * sum(d9) FILTER (WHERE b) / sum(d15)",
+    "CASE WHEN count(*) > 5 THEN concat(max(i32), '!') END",
 ];
 
 async fn tables(
@@ -194,6 +208,13 @@ async fn check(device: &str, seeds: std::ops::Range<u64>) {
             }
             // Text that is the same in all rows is an ordinary value.
             same(&ours, &theirs, "SELECT v, x'61', 'x', i32 FROM t WHERE i32 > 3").await;
+            // A negative number of characters is an error, and one that a column has is DataFusion's.
+            for value in ["substr(s, 1, -1)", "substr(v, i64)", "substr(v, 1, i32 % 3)", "substr(k, 1, 1)"] {
+                same(&ours, &theirs, &format!("SELECT {value}, i16 FROM t WHERE i32 > 3 OR b")).await;
+            }
+            let groups =
+                "SELECT substr(v, 1, 1) AS p, count(*), max(substr(s, 2)) FROM t WHERE i32 > 3 GROUP BY p";
+            same(&ours, &theirs, groups).await;
             for one in AGGREGATES {
                 same(&ours, &theirs, &format!("SELECT {one} FROM t")).await;
                 same(

@@ -69,6 +69,14 @@ impl Queries {
                 let right = if divides && pick < 7 { "7".to_owned() } else { self.value(kind, next) };
                 format!("({} {op} {right})", self.value(kind, next))
             }
+            Kind::Text if pick < 7 => {
+                let (start, count) = (self.random.random_range(-3..6), self.random.random_range(0..6));
+                let text = self.one(&["s", "v", "w"]);
+                match pick {
+                    4 => format!("substr({text}, {start})"),
+                    _ => format!("substr({text}, {start}, {count})"),
+                }
+            }
             Kind::Text | Kind::Day => self.column(kind),
             _ => {
                 let (condition, then, otherwise) =

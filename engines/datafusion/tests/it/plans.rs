@@ -37,6 +37,31 @@ async fn a_filter_and_an_aggregate_are_one_operator() {
     assert!(text.contains("DeviceExec: device=") && !text.contains("FilterExec"), "{text}");
 }
 
+/// On a device, so is an aggregate of all rows in all partitions, with what is computed from it.
+#[tokio::test]
+async fn an_aggregate_of_all_rows_is_one_operator() {
+    let (context, plain) = (on("emulator").await, on("off").await);
+    for context in [&context, &plain] {
+        context.sql("SET datafusion.execution.target_partitions = 3").await.unwrap();
+    }
+    register(&[&context, &plain], "t", batches(1, true));
+    for sql in [
+        SIX,
+        "SELECT 100.00 * sum(d15) / sum(d9) AS x, count(*) + 1 AS n FROM t WHERE i32 > 3",
+        "SELECT avg(d15) / 7 AS x, max(v) AS y FROM (SELECT * FROM t WHERE b UNION ALL SELECT * FROM t)",
+        "SELECT x + 1 FROM (SELECT sum(i64) * 2 AS x FROM t) WHERE x <> 5",
+    ] {
+        assert!(same(&context, &plain, sql).await, "{sql}");
+        let text = text(&plan(&context, sql).await);
+        assert!(!text.contains("AggregateExec") && !text.contains("CoalescePartitions"), "{text}");
+    }
+    let plan = plan(&context, SIX).await;
+    assert_eq!(ours(&plan), 1);
+    let found = found(&plan).unwrap();
+    assert_eq!(found.properties().output_partitioning().partition_count(), 1);
+    assert_eq!(found.schema(), found.replaced()[0].schema());
+}
+
 #[tokio::test]
 async fn off_leaves_plans_alone() {
     assert_eq!(ours(&plan(&usual("off").await, SIX).await), 0);
@@ -154,8 +179,14 @@ async fn subqueries_have_values_when_the_plan_runs() {
 /// A plan over another input is translated again, and gives that input's rows.
 #[tokio::test]
 async fn plans_take_other_children() {
-    let context = usual("cpu").await;
-    let plan = plan(&context, "SELECT i32, i64 + 1 AS x FROM t WHERE i32 < 5").await;
+    for (device, sql) in [("cpu", "SELECT i32, i64 + 1 AS x FROM t WHERE i32 < 5"), ("emulator", SIX)] {
+        take_other_children(&usual(device).await, sql).await;
+    }
+}
+
+async fn take_other_children(context: &SessionContext, sql: &str) {
+    context.sql("SET bowstring.device_min_rows = 1").await.unwrap();
+    let plan = plan(context, sql).await;
     let mode = datafusion::physical_plan::execution_plan::ChildrenPropertiesMode::Recompute;
     let options = datafusion::physical_plan::execution_plan::ReplaceChildrenOptions::new(mode);
     fn again(
@@ -172,7 +203,7 @@ async fn plans_take_other_children() {
         lines.sort();
         lines
     };
-    assert_eq!(lines(run(&context, new).await.unwrap()), lines(run(&context, plan).await.unwrap()));
+    assert_eq!(lines(run(context, new).await.unwrap()), lines(run(context, plan).await.unwrap()));
 }
 
 #[tokio::test]
