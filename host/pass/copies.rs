@@ -10,9 +10,6 @@ use crate::Result;
 use crate::array::Place;
 use crate::device::{Kept, Staged};
 
-/// The bytes of a copy that begins before the rest of its block is filled.
-const PART: usize = 16 << 20;
-
 impl Pass {
     /// Announces the lengths of the next small uploads, so that one copy sends all of them.
     pub(super) fn reserve(&mut self, lengths: impl IntoIterator<Item = usize>) {
@@ -36,7 +33,7 @@ impl Pass {
     /// Queues the copy of everything packed since the last one. Work that reads it must be queued later.
     pub fn send(&mut self) -> Result<()> {
         let Some((region, staged, part)) = self.small_uploads.unsent() else { return Ok(()) };
-        let copied = self.copy_in(region, staged, part);
+        let copied = self.copy_in(region, part.start, staged, part);
         self.small_uploads.sent();
         copied
     }
@@ -61,42 +58,32 @@ impl Pass {
     /// Uploads the first bytes of a staged block in one copy.
     pub fn upload_staged(&mut self, staged: Staged, bytes: usize) -> Result<Region> {
         let region = self.output(bytes)?;
-        let copied = self.copy_in(&region, &staged, 0..bytes);
+        let copied = self.copy_in(&region, 0, &staged, 0..bytes);
         self.kept.push(Kept::Staged(staged));
         copied.map(|()| region)
     }
 
-    /// Uploads a block that `fill` fills, part by part. Each part is copied while the next is filled.
-    pub fn upload_filled(
-        &mut self,
-        bytes: usize,
-        mut fill: impl FnMut(Range<usize>, &mut [u8]),
-    ) -> Result<Region> {
-        let (mut staged, region) = (self.stage(bytes)?, self.output(bytes)?);
-        let mut copied = Ok(());
-        for start in (0..bytes).step_by(PART) {
-            let part = start..bytes.min(start + PART);
-            fill(part.clone(), staged.pinned_mut().part_mut(part.clone()));
-            copied = self.copy_in(&region, &staged, part);
-            if copied.is_err() {
-                break;
-            }
-        }
-        self.kept.push(Kept::Staged(staged));
-        copied.map(|()| region)
-    }
-
-    /// Queues a copy of part of a block to the same part of a region, which `used` keeps. Even if this fails,
-    /// the block must be kept, and the part not written, until the copy has finished.
-    fn copy_in(&self, region: &Region, from: &Staged, part: Range<usize>) -> Result<()> {
-        assert!(part.end <= region.bytes() && part.end <= from.pinned().len(), "the part is inside of both");
+    /// Queues a copy of part of a block to a region, from byte `at` on, which `used` keeps. Even if this
+    /// fails, the block must be kept, and the part not written, until the copy has finished.
+    pub(super) fn copy_in(
+        &self,
+        region: &Region,
+        at: usize,
+        from: &Staged,
+        part: Range<usize>,
+    ) -> Result<()> {
+        assert!(
+            at <= region.bytes() && part.len() <= region.bytes() - at,
+            "the part is inside of the region"
+        );
+        assert!(part.end <= from.pinned().len(), "the part is inside of the block");
         if part.is_empty() {
             return Ok(());
         }
         // SAFETY: both are at least that long, and kept until the pass has passed.
         self.queued(|driver, stream| unsafe {
             let start = from.pinned().start().cast_const().add(part.start);
-            driver.copy_in(region.address() + part.start, start, part.len(), stream)
+            driver.copy_in(region.address() + at, start, part.len(), stream)
         })
     }
 

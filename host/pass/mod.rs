@@ -38,6 +38,7 @@ mod joined;
 mod model_tests;
 #[cfg(test)]
 mod ordering_tests;
+mod parts;
 mod pending;
 mod probes;
 mod reads;
@@ -56,6 +57,7 @@ use bowstring_kernels::target::{Args, Entry, MAX_WAVES, Value};
 
 pub(crate) use arguments::{BitPointer, Reach, bits, bytes, input, is_aligned, validity};
 pub(crate) use joined::{all, both};
+pub(crate) use parts::RING;
 pub use pending::Pending;
 #[cfg(test)]
 pub(crate) use pending::block_on;

@@ -1,41 +1,50 @@
 //! Copies arrays between host memory and a device.
 //!
-//! Each call lays out all buffers in one block: one piece of pinned memory, one allocation on the device, and
-//! one copy between them, or on the way to the device one for each 16 MiB, which starts as soon as these are
-//! filled. The buffers of the new arrays are parts of the block. On the way to the host a
-//! kernel first gathers the small buffers; each large one has a copy of its own.
+//! Each call lays out all buffers in one block, of which the buffers of the new arrays are parts: one
+//! allocation, and one copy.
+//!
+//! To the device, each 16 MiB have pinned memory and a copy of their own, which starts as soon as threads
+//! have filled them. To the host, a kernel first gathers the small buffers, and each large one has a copy of
+//! its own. A downloaded block stays in pinned memory, unless it has more than 256 MiB. No copy needs more
+//! pinned memory than that.
 
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::block::{BlockLayout, Piece, gather};
-use super::extents::{sized, with_extents};
+use super::block::{BlockLayout, BlockSize, Piece, gather};
+use super::extents::{sized_arrays, with_extents};
 use super::{host_bytes, pinned_buffer};
-use crate::array::{Columns, DeviceArray, Place, number};
+use crate::array::{Buffer, Columns, DeviceArray, Place, number};
 use crate::device::{Kept, Stream};
-use crate::pass::{Pass, Pending};
+use crate::pass::{Pass, Pending, RING};
+use crate::threads::{among_threads, each_part};
 use crate::{Error, Result};
 
 /// The size from which a buffer has a copy of its own.
 const LARGE: usize = 1 << 20;
 
+/// The bytes that a thread copies at once.
+const SHARE: usize = 1 << 20;
+
 impl Stream {
-    /// Uploads a host array or batch to this stream's device with one copy. Blocks only until the host memory
-    /// may be read; does not synchronise. On the CPU, and for arrays that are already on the device, returns
-    /// the input itself.
+    /// Uploads a host array or batch to this stream's device, with one copy for each 16 MiB. Blocks until the
+    /// host memory may be read, and has been read. Does not synchronise, unless it uploads more than 256 MiB:
+    /// then it waits until the device has copied the first of them. On the CPU, and for arrays that are
+    /// already on the device, returns the input itself.
     pub fn upload<C: Columns>(&self, values: &C) -> Result<C> {
         C::framed(values.frame(), upload(self, values.arrays())?, values.rows())
     }
 
     /// Downloads an array or a batch of this stream's device to host memory, with one copy if it is small.
     /// The result carries an event for the copy. Synchronises once if only the device knows an extent (of a
-    /// foreign string's bytes or a view's data); otherwise never. Arrays in host memory are returned
-    /// unchanged.
+    /// foreign string's bytes or a view's data). Waits for all bytes if there are more than 256 MiB, since
+    /// these come part by part; otherwise never synchronises. Arrays in host memory are returned unchanged.
     pub fn download<C: Columns>(&self, values: &C) -> Result<C> {
         self.download_later(values)?.wait()
     }
 
-    /// Downloads without ever blocking; otherwise like [`Stream::download`].
+    /// Downloads without ever blocking; otherwise like [`Stream::download`]. More than 256 MiB arrive only
+    /// while somebody waits for the result or polls it, because the host copies each part.
     pub fn download_later<C: Columns>(&self, values: &C) -> Result<Pending<C>> {
         let (frame, rows) = (values.frame(), values.rows());
         let arrays = download(self, values.arrays().to_vec())?;
@@ -67,12 +76,25 @@ fn upload(stream: &Stream, arrays: &[DeviceArray]) -> Result<Vec<DeviceArray>> {
 
     let mut pass = Pass::begin("upload", stream)?;
     let pieces = &block_layout.pieces;
-    let block = pass.upload_filled(total, |part, bytes| fill(pieces, part, bytes))?.buffer();
+    let block =
+        pass.upload_filled(total, |part, bytes| fill_among_threads(pieces, part.start, bytes))?.buffer();
     let (place, ready) = (pass.place(), pass.ready());
     let uploaded = laid_out.into_iter().map(|array| array.build(&block_layout, &block, place, &ready));
     let uploaded = uploaded.collect::<Result<Vec<_>>>()?;
     pass.finish()?;
     Ok(uploaded)
+}
+
+/// Fills the bytes of a block from `start` on. Large copies are as fast as the threads that make them.
+fn fill_among_threads(pieces: &[Piece], start: usize, bytes: &mut [u8]) -> Result<()> {
+    if bytes.len() <= 2 * SHARE {
+        fill(pieces, start..start + bytes.len(), bytes);
+        return Ok(());
+    }
+    among_threads(true, |_| {
+        let shares = bytes.chunks_mut(SHARE).zip((start..).step_by(SHARE));
+        each_part(shares, |(bytes, start)| fill(pieces, start..start + bytes.len(), bytes)).map(|_| ())
+    })
 }
 
 /// Fills a part of a block, of which the pieces are in order.
@@ -102,40 +124,84 @@ fn download(stream: &Stream, arrays: Vec<DeviceArray>) -> Result<Pending<Vec<Dev
     for array in &arrays {
         pass.input(array)?;
     }
-    Ok(sized(pass, arrays, download_sized))
+    let stream = stream.clone();
+    Ok(Pending::begin(&stream, async move {
+        let arrays = sized_arrays(&mut pass, arrays).await?;
+        download_sized(pass, &arrays).await
+    }))
 }
 
-fn download_sized(mut pass: Pass, arrays: &[DeviceArray]) -> Result<Vec<DeviceArray>> {
+async fn download_sized(mut pass: Pass, arrays: &[DeviceArray]) -> Result<Vec<DeviceArray>> {
     let mut block_layout = BlockLayout::default();
     let laid_out = arrays.iter().map(|array| block_layout.array(array)).collect::<Result<Vec<_>>>()?;
     let few = block_layout.pieces.iter().filter(|piece| piece.from.is_some()).count() <= 2;
     let size = block_layout.lay_out(if few { 0 } else { LARGE })?;
-    let mut staged = pass.stage(size.total)?;
-    // The device writes all but the gaps between large pieces, and zeros that have no source.
-    let (bytes, mut written) = (&mut staged.pinned_mut().bytes_mut()[..size.total], size.small);
-    for piece in block_layout.pieces.iter().filter(|piece| piece.at >= size.small && piece.from.is_some()) {
-        bytes[written..piece.at].fill(0);
-        written = piece.at + piece.bytes;
-    }
-    bytes[written..].fill(0);
-    let staged = Arc::new(staged);
-    let block = pinned_buffer(&staged, size.total);
-    // From here on the device may write the block, even if a later step fails.
-    pass.keep(Kept::Buffer(block.clone()));
-    if size.small > 0 {
-        let gathered = gather(&mut pass, &block_layout, size.small)?;
-        pass.copy_out(gathered.address(), size.small, &staged, 0)?;
-    }
-    for piece in block_layout.pieces.iter().filter(|piece| piece.at >= size.small) {
-        if let Some(from) = &piece.from {
-            pass.copy_out(from.address(), piece.bytes, &staged, piece.at)?;
-        }
-    }
+    let block = match size.total > RING {
+        true => download_parts(&mut pass, &block_layout, &size).await?,
+        false => download_whole(&mut pass, &block_layout, &size)?,
+    };
     let ready = pass.ready();
     let arrays = laid_out.into_iter().map(|array| array.build(&block_layout, &block, Place::CPU, &ready));
     let arrays = arrays.collect::<Result<Vec<_>>>()?;
     pass.finish()?;
     Ok(arrays)
+}
+
+/// Downloads a block to pinned memory, which stays the block's.
+fn download_whole(pass: &mut Pass, block_layout: &BlockLayout, size: &BlockSize) -> Result<Buffer> {
+    let mut staged = pass.stage(size.total)?;
+    fill_gaps(block_layout, size, staged.pinned_mut().bytes_mut());
+    let staged = Arc::new(staged);
+    let block = pinned_buffer(&staged, size.total);
+    // From here on the device may write the block, even if a later step fails.
+    pass.keep(Kept::Buffer(block.clone()));
+    for (from, bytes, at) in ranges(pass, block_layout, size)? {
+        pass.copy_out(from, bytes, &staged, at)?;
+    }
+    Ok(block)
+}
+
+/// Downloads a block to ordinary memory, by way of a little pinned memory: to pin much takes longer than to
+/// copy it, and no other program can use it.
+async fn download_parts(pass: &mut Pass, block_layout: &BlockLayout, size: &BlockSize) -> Result<Buffer> {
+    let mut memory = pass.stream().device().host_pool().alloc(size.total)?;
+    fill_gaps(block_layout, size, memory.bytes_mut());
+    let ranges = ranges(pass, block_layout, size)?;
+    let into = |at: usize, from: &[u8]| {
+        among_threads(from.len() > 2 * SHARE, |_| {
+            let shares = memory.bytes_mut()[at..at + from.len()].chunks_mut(SHARE).zip(from.chunks(SHARE));
+            each_part(shares, |(to, from)| to.copy_from_slice(from)).map(|_| ())
+        })
+    };
+    pass.download_parts(&ranges, into).await?;
+    Ok(memory.freeze(size.total))
+}
+
+/// Fills what the device does not write of a block: the gaps between large pieces, and zeros that have no
+/// source.
+fn fill_gaps(block_layout: &BlockLayout, size: &BlockSize, bytes: &mut [u8]) {
+    let mut written = size.small;
+    for piece in block_layout.pieces.iter().filter(|piece| piece.at >= size.small && piece.from.is_some()) {
+        bytes[written..piece.at].fill(0);
+        written = piece.at + piece.bytes;
+    }
+    bytes[written..size.total].fill(0);
+}
+
+/// The device memory that a block comes from: addresses, lengths, and places in the block. Small pieces are
+/// gathered first.
+fn ranges(
+    pass: &mut Pass,
+    block_layout: &BlockLayout,
+    size: &BlockSize,
+) -> Result<Vec<(usize, usize, usize)>> {
+    let mut ranges = vec![];
+    if size.small > 0 {
+        ranges.push((gather(pass, block_layout, size.small)?.address(), size.small, 0));
+    }
+    let large = block_layout.pieces.iter().filter(|piece| piece.at >= size.small);
+    ranges.extend(large.filter_map(|piece| Some((piece.from.as_ref()?.address(), piece.bytes, piece.at))));
+    Ok(ranges)
 }
 
 /// Blocks until a host array and its descendants may be read.

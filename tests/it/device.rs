@@ -51,56 +51,6 @@ fn a_hundred_columns_move_in_one_copy_each_way() {
     assert_eq!(device.faults(), []);
 }
 
-/// Parts of 16 MiB, whose ends are inside of columns, and columns without bytes between them.
-#[test]
-fn large_uploads_are_copied_in_parts() {
-    let device = emulated();
-    let stream = device.device().stream().unwrap();
-    let calls = |name| device.calls().get(name).copied().unwrap_or(0);
-    let numbers: ArrayRef = Arc::new((0..3_000_001i64).collect::<arrow_array::Int64Array>());
-    let some: ArrayRef = Arc::new(
-        (0..3_000_001i64).map(|i| (i % 5 != 0).then_some(i * 3)).collect::<arrow_array::Int64Array>(),
-    );
-    let none: ArrayRef = Arc::new(arrow_array::NullArray::new(3_000_001));
-    let texts: ArrayRef = Arc::new(arrow_array::StringArray::from_iter_values(
-        (0..3_000_001).map(|i| if i % 1000 == 0 { "a text of some bytes" } else { "" }),
-    ));
-    let columns = [("a", numbers), ("b", none), ("c", some), ("d", texts)];
-    let batch = batch_from_arrow(
-        &RecordBatch::try_from_iter_with_nullable(
-            columns.into_iter().map(|(name, column)| (name, column, true)),
-        )
-        .unwrap(),
-    )
-    .unwrap();
-    let there = stream.upload(&batch).unwrap();
-    assert_eq!((calls("alloc"), calls("copy_in")), (1, 4));
-    let back = stream.download(&there).unwrap();
-    assert_eq!(batch_to_arrow(&back).unwrap(), batch_to_arrow(&batch).unwrap());
-    assert_eq!(device.faults(), []);
-}
-
-/// 256 MiB of spare pinned memory are kept: blocks of a new size take the place of those not used since.
-#[test]
-fn staging_keeps_what_was_used_last() {
-    let device = emulated();
-    let stream = device.device().stream().unwrap();
-    let pinned = || device.calls().get("alloc_pinned").copied().unwrap_or(0);
-    let upload = |mebibytes: usize| {
-        let bytes = arrow_array::UInt8Array::from(vec![7; mebibytes << 20]);
-        let there = stream.upload(&from_arrow(&bytes).unwrap()).unwrap();
-        stream.synchronise().unwrap();
-        drop(there);
-        pinned()
-    };
-    let made = [100, 120, 60].map(upload);
-    assert_eq!(made, [1, 2, 3]);
-    assert_eq!([60, 120].map(upload), [3, 3], "kept");
-    assert_eq!(upload(100), 4, "freed for the others");
-    // More than is kept at all.
-    assert_eq!([300, 300, 100].map(upload), [5, 6, 6]);
-}
-
 #[test]
 fn large_columns_go_by_themselves_and_come_back_whole() {
     let device = emulated();

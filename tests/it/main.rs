@@ -76,6 +76,7 @@ mod take;
 mod terms;
 mod threads;
 mod tpch;
+mod transfers;
 mod windows;
 mod witness;
 mod written;
