@@ -73,7 +73,7 @@ const SCANNED: &[&str] = &[
     "python/src",
     "benches",
     "engines/ballista/src",
-    "engines/datafusion/examples",
+    "engines/sql/src",
     "engines/datafusion/src",
     "engines/tpch/src",
     "examples",

@@ -1,8 +1,9 @@
 //! The command line, and the query that it selects.
 
+use bowstring_sql::files::wrong;
 use bowstring_tpch::{Scale, query};
 use clap::{ArgGroup, Parser};
-use datafusion::error::{DataFusionError, Result};
+use datafusion::error::Result;
 use std::io::{IsTerminal, Read, stdin};
 use std::path::{Path, PathBuf};
 
@@ -87,11 +88,6 @@ impl Arguments {
             }
         }
     }
-}
-
-/// An error in the arguments; the message is shown without further context.
-pub fn wrong(what: String) -> DataFusionError {
-    DataFusionError::Configuration(what)
 }
 
 fn split(text: &str, form: &str) -> Result<(String, String), String> {

@@ -3,7 +3,6 @@
 //! to standard error.
 
 mod arguments;
-mod progress;
 mod run;
 mod tables;
 

@@ -1,8 +1,9 @@
 //! Plans one query, runs it and prints the answer.
 
 use crate::arguments::Arguments;
-use crate::progress::{Watch, rows_read};
 use crate::tables;
+use bowstring_sql::progress::{Watch, rows_read};
+use bowstring_sql::set;
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::util::pretty::pretty_format_batches;
 use datafusion::error::Result;
@@ -60,10 +61,6 @@ pub async fn run(arguments: Arguments) -> Result<()> {
         eprintln!("{} rows in {}{read}", answer.rows, shown(time));
     }
     Ok(())
-}
-
-fn set(context: &SessionContext, key: &str, value: &str) -> Result<()> {
-    context.state_ref().write().config_mut().options_mut().set(key, value)
 }
 
 async fn planned(context: &SessionContext, text: &str) -> Result<Arc<dyn ExecutionPlan>> {

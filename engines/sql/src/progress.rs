@@ -12,6 +12,7 @@ use tokio::task::JoinHandle;
 const PATIENCE: Duration = Duration::from_millis(500);
 const BETWEEN: Duration = Duration::from_millis(100);
 
+/// The style of a bar.
 pub fn style() -> ProgressStyle {
     ProgressStyle::with_template("{msg} [{wide_bar}] {human_pos}/{human_len} ({eta})")
         .unwrap_or_else(|_| ProgressStyle::default_bar())
@@ -29,6 +30,7 @@ pub struct Watch {
 }
 
 impl Watch {
+    /// Begins to watch a plan that runs; the caller is on a thread of a runtime.
     pub fn new(plan: Arc<dyn ExecutionPlan>) -> Self {
         let total = rows_to_read(plan.as_ref());
         let bar = ProgressBar::with_draw_target(total.map(|rows| rows as u64), ProgressDrawTarget::hidden());

@@ -1,14 +1,9 @@
-//! The tables that the command line names.
+//! Files and folders as tables.
 
-use crate::arguments::{Arguments, wrong};
-use bowstring_tpch::{Table, in_memory};
-use datafusion::error::Result;
+use datafusion::error::{DataFusionError, Result};
 use datafusion::prelude::{CsvReadOptions, ParquetReadOptions, SessionContext};
-use indicatif::ProgressBar;
 use std::fs::read_dir;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 #[derive(Clone, Copy, PartialEq)]
 enum Format {
@@ -16,38 +11,8 @@ enum Format {
     Csv,
 }
 
-/// Registers all tables; reports how long making TPC-H's tables took.
-pub async fn register(
-    context: &SessionContext,
-    arguments: &Arguments,
-    partitions: usize,
-) -> Result<Option<Duration>> {
-    let made = match arguments.tpch {
-        None => None,
-        Some(scale) => {
-            let start = Instant::now();
-            let bar = ProgressBar::new(Table::ALL.len() as u64).with_message("making TPC-H's tables");
-            bar.set_style(crate::progress::style());
-            for table in Table::ALL {
-                context.register_table(table.name(), Arc::new(in_memory(table, scale, partitions)?))?;
-                bar.inc(1);
-            }
-            bar.finish_and_clear();
-            Some(start.elapsed())
-        }
-    };
-    if let Some(folder) = &arguments.folder {
-        for (name, path) in tables_in(folder)? {
-            register_path(context, &name, &path).await?;
-        }
-    }
-    for (name, path) in &arguments.tables {
-        register_path(context, name, path).await?;
-    }
-    Ok(made)
-}
-
-async fn register_path(context: &SessionContext, name: &str, path: &Path) -> Result<()> {
+/// Registers a Parquet or CSV file, or a folder of such files, under a name, which is taken literally.
+pub async fn register_path(context: &SessionContext, name: &str, path: &Path) -> Result<()> {
     let shown = path.display();
     if !path.exists() {
         return Err(wrong(format!("table {name}: there is no {shown}")));
@@ -56,7 +21,6 @@ async fn register_path(context: &SessionContext, name: &str, path: &Path) -> Res
         wrong(format!("table {name}: {shown} is neither a .parquet or .csv file nor a folder of such"))
     })?;
     let text = path.to_str().ok_or_else(|| wrong(format!("table {name}: {shown} is not a UTF-8 path")))?;
-    // A name is taken literally, in any case and with any characters.
     let name = datafusion::common::TableReference::bare(name);
     match format {
         Format::Parquet => context.register_parquet(name, text, ParquetReadOptions::default()).await,
@@ -86,7 +50,8 @@ fn format_of(path: &Path) -> Result<Option<Format>> {
     Ok(format)
 }
 
-fn tables_in(folder: &Path) -> Result<Vec<(String, PathBuf)>> {
+/// The tables of a folder: each Parquet or CSV file, and each folder of such files, by its name.
+pub fn tables_in(folder: &Path) -> Result<Vec<(String, PathBuf)>> {
     let mut tables = vec![];
     for entry in sorted(folder)? {
         if let (Some(name), Some(_)) = (entry.file_stem().and_then(|name| name.to_str()), format_of(&entry)?)
@@ -106,4 +71,9 @@ fn sorted(folder: &Path) -> Result<Vec<PathBuf>> {
         entries.map_err(|error: std::io::Error| wrong(format!("{}: {error}", folder.display())))?;
     paths.sort();
     Ok(paths)
+}
+
+/// An error in what the user gave; the message is shown without further context.
+pub fn wrong(what: String) -> DataFusionError {
+    DataFusionError::Configuration(what)
 }
