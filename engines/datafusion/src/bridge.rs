@@ -12,10 +12,10 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 use arrow_data as ours;
-use bowstring::array::Batches;
+use bowstring::array::{Batches, Place};
 use bowstring::exchange::{from_arrow_data, import_batches, to_arrow_data};
 use bowstring::ffi::ArrowDeviceArrayStream;
-use bowstring::{Device, DeviceArray, DeviceBatch};
+use bowstring::{Device, DeviceArray, DeviceBatch, Error};
 use datafusion::arrow::array::{ArrayData, ArrayRef, RecordBatch, make_array};
 use datafusion::arrow::buffer::{BooleanBuffer, Buffer, NullBuffer};
 use datafusion::arrow::datatypes::SchemaRef;
@@ -23,7 +23,10 @@ use datafusion::common::exec_err;
 use datafusion::error::Result;
 
 use crate::error::{external, refused};
-use crate::types::{our_type, their_type};
+use crate::types::{our_schema, our_type, their_type};
+
+/// The code of an error that has no other.
+const EIO: i32 = 5;
 
 /// Columns of a DataFusion batch, under a schema of ours with their types: shared host memory.
 pub(crate) fn batch_in(
@@ -45,6 +48,24 @@ pub(crate) fn batch_out(batch: &DeviceBatch, schema: &SchemaRef) -> Result<Recor
     let columns = batch.columns().iter().map(array_out).collect::<Result<Vec<_>>>()?;
     let options = datafusion::arrow::array::RecordBatchOptions::new().with_row_count(Some(batch.len()));
     RecordBatch::try_new_with_options(schema.clone(), columns, &options).map_err(refused)
+}
+
+/// DataFusion's batches as a stream of ours in host memory, which shares theirs; for consumers of Arrow's C
+/// structs, which get DataFusion's errors as text.
+pub fn batches_of(
+    schema: &SchemaRef,
+    batches: impl Iterator<Item = Result<RecordBatch>> + Send + 'static,
+) -> Batches {
+    let schema = Arc::new(our_schema(schema));
+    let (of, columns) = (schema.clone(), (0..schema.fields().len()).collect::<Vec<_>>());
+    let batches = batches.map(move |batch| {
+        batch.and_then(|batch| batch_in(&batch, &columns, &of)).map_err(|error| Error::Producer {
+            code: EIO,
+            message: error.to_string(),
+            metadata: Default::default(),
+        })
+    });
+    Batches::new(schema, Place::CPU, batches)
 }
 
 /// Converts an array of ours in host memory to DataFusion's.

@@ -66,13 +66,13 @@ use datafusion::execution::session_state::SessionStateBuilder;
 use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 use datafusion::prelude::{SessionConfig, SessionContext};
 
-pub use bridge::batches_at;
+pub use bridge::{batches_at, batches_of};
 pub use config::DeviceOptions;
 pub use device::{name_device, open};
 pub use exec::DeviceExec;
 pub use rule::DeviceRule;
 pub use scan::DeviceScan;
-pub use table::DeviceTable;
+pub use table::{DeviceTable, host_table};
 
 /// Adds our options and our rule to a session builder. The rule runs after all rules that change plans,
 /// before the one that checks them.

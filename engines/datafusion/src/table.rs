@@ -4,15 +4,19 @@ use std::fmt;
 use std::sync::Arc;
 
 use bowstring::array::Batches;
-use bowstring::{Device, DeviceBatch};
+use bowstring::exchange::validate_batch;
+use bowstring::{Device, DeviceBatch, Stream};
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::catalog::{Session, TableProvider};
+use datafusion::datasource::MemTable;
 use datafusion::error::Result;
 use datafusion::logical_expr::{Expr, TableType};
 use datafusion::physical_plan::ExecutionPlan;
 
+use crate::bridge::batch_out;
 use crate::error::external;
 use crate::scan::DeviceScan;
+use crate::streams::parts as parts_of;
 use crate::types::their_schema;
 
 /// A table of batches on a device: imported from another library that computed them there, or uploaded.
@@ -44,6 +48,24 @@ impl DeviceTable {
         }
         Ok(DeviceTable { device: device.clone(), schema, batches })
     }
+}
+
+/// A table of batches in host memory that another library has made. They are validated, not copied, and are
+/// divided into batches of at most `rows` rows, in so many partitions.
+pub fn host_table(batches: Batches, rows: usize, partitions: usize) -> Result<MemTable> {
+    let schema = Arc::new(their_schema(batches.schema()));
+    let mut parts = vec![];
+    for batch in batches {
+        let batch = batch.map_err(external)?;
+        validate_batch(&batch, &Stream::cpu()).map_err(external)?;
+        parts.extend(parts_of(&batch_out(&batch, &schema)?, rows));
+    }
+    let each = parts.len().div_ceil(partitions.max(1)).max(1);
+    let mut partitions: Vec<Vec<_>> = parts.chunks(each).map(<[_]>::to_vec).collect();
+    if partitions.is_empty() {
+        partitions.push(vec![]);
+    }
+    MemTable::try_new(schema, partitions)
 }
 
 impl fmt::Debug for DeviceTable {

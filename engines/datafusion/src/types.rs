@@ -102,6 +102,11 @@ pub(crate) fn their_schema(from: &ours::Schema) -> theirs::Schema {
     theirs::Schema::new_with_metadata(their_fields(from.fields()), their_metadata(from.metadata()))
 }
 
+/// Converts a schema to our version.
+pub(crate) fn our_schema(from: &theirs::Schema) -> ours::Schema {
+    ours::Schema::new_with_metadata(our_fields(from.fields()), ours::Metadata::from(from.metadata().clone()))
+}
+
 fn their_metadata(from: &ours::Metadata) -> HashMap<String, String> {
     from.clone().into()
 }

@@ -1,4 +1,5 @@
-//! Parts of the program `bowstring-sql` that other programs use: files as tables, and the progress of a query.
+//! Parts of the program `bowstring-sql` that other programs use: files as tables, and the progress of a
+//! query.
 
 #![deny(unsafe_code)]
 #![warn(missing_docs)]

@@ -1,0 +1,49 @@
+//! Python's objects as tables: paths of files, and whatever speaks the Arrow PyCapsule interface.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use bowstring_datafusion::{DeviceTable, host_table};
+use bowstring_sql::files::register_path;
+use datafusion::catalog::TableProvider;
+use datafusion::common::TableReference;
+use datafusion::prelude::SessionContext;
+use pyo3::exceptions::PyTypeError;
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::capsule::{take_device_stream, take_stream};
+use crate::run::{detached, exception, wait};
+
+/// Registers each value of a dictionary under its key.
+pub fn register_all(context: &SessionContext, tables: &Bound<'_, PyDict>) -> PyResult<()> {
+    tables.iter().try_for_each(|(name, table)| register(context, &name.extract::<String>()?, &table))
+}
+
+/// Registers an object under a name, which is taken literally. A table of that name gives way.
+pub fn register(context: &SessionContext, name: &str, table: &Bound<'_, PyAny>) -> PyResult<()> {
+    let (py, reference) = (table.py(), TableReference::bare(name));
+    // Text is a path, and so is what Python takes for one.
+    if let Ok(path) = table.extract::<PathBuf>() {
+        context.deregister_table(reference).map_err(exception)?;
+        return wait(py, register_path(context, name, &path));
+    }
+    let made: Arc<dyn TableProvider> =
+        if let Some(stream) = table.getattr_opt(intern!(py, "__arrow_c_device_stream__"))? {
+            let (device, batches) = take_device_stream(&stream.call0()?)?;
+            Arc::new(detached(py, || DeviceTable::try_new(&device, batches))?)
+        } else if let Some(stream) = table.getattr_opt(intern!(py, "__arrow_c_stream__"))? {
+            let batches = take_stream(&stream.call0()?)?;
+            let state = context.state();
+            let (rows, partitions) = (state.config().batch_size(), state.config().target_partitions());
+            Arc::new(detached(py, || host_table(batches, rows, partitions))?)
+        } else {
+            let kind = table.get_type();
+            return Err(PyTypeError::new_err(format!(
+                "table {name}: a path or an object with __arrow_c_stream__ is needed, not {kind}"
+            )));
+        };
+    context.deregister_table(reference.clone()).map_err(exception)?;
+    context.register_table(reference, made).map(|_| ()).map_err(exception)
+}
