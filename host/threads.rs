@@ -1,5 +1,5 @@
-//! L4: threads that share the work of the CPU path and of copies: a pool of our own, started by the first operation that is large enough to use
-//! it.
+//! L4: threads that share the work of the CPU path and of copies: a pool of our own, started by the first
+//! operation that is large enough to use it.
 //!
 //! The one idea: [`among_threads`] is the only way into the pool. Work is shared out only on a thread of a
 //! pool; if no threads can be started, all parts run in the caller's thread.

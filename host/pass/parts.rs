@@ -1,5 +1,5 @@
-//! Copies of many bytes, part by part, through a ring of pinned blocks: a block is used again once its copy has
-//! finished. So however much is copied, little is pinned, and one side works while the device copies.
+//! Copies of many bytes, part by part, through a ring of pinned blocks: a block is used again once its copy
+//! has finished. So however much is copied, little is pinned, and the host works while the device copies.
 
 use std::collections::VecDeque;
 use std::future::poll_fn;

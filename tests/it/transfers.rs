@@ -183,7 +183,7 @@ fn calls_that_fail_among_parts_leak_nothing() {
     }
 }
 
-/// A download that nobody waits for keeps the blocks that its copies write.
+/// A download that is dropped keeps the blocks that its copies write.
 #[test]
 fn downloads_may_be_dropped_on_the_way() {
     let much = bytes(270);
