@@ -25,8 +25,8 @@ pub fn take_stream(capsule: &Bound<'_, PyAny>) -> PyResult<Batches> {
     capsule.py().detach(|| unsafe { exchange::import_host_batches(stream) }).map_err(|error| ours(&error))
 }
 
-/// Takes the stream that `__arrow_c_device_stream__` returned, with its device. A stream does not say on which
-/// of several GPUs it is: it is taken for the first.
+/// Takes the stream that `__arrow_c_device_stream__` returned, with its device. A stream does not say on
+/// which of several GPUs it is: it is taken for the first.
 pub fn take_device_stream(capsule: &Bound<'_, PyAny>) -> PyResult<(Device, Batches)> {
     let pointer = capsule.cast::<PyCapsule>()?.pointer_checked(Some(DEVICE_STREAM))?;
     // SAFETY: see above.

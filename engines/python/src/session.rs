@@ -12,8 +12,8 @@ use crate::tables;
 /// Tables by name, and the options under which queries over them run.
 ///
 /// `device` runs the operators: `"auto"` (the first GPU, else the CPU), `"cpu"`, `"cuda:0"`, `"rocm:0"`,
-/// `"emulator"`, or `"off"` for DataFusion alone. `partitions` work at a time, by default as many as there are
-/// cores. `settings` are any other options of DataFusion or bowstring, by name.
+/// `"emulator"`, or `"off"` for DataFusion alone. `partitions` work at a time, by default as many as there
+/// are cores. `settings` are any other options of DataFusion or bowstring, by name.
 #[pyclass(frozen, module = "bowstring_sql")]
 pub struct Session(SessionContext);
 
@@ -53,7 +53,7 @@ impl Session {
         tables::register(&self.0, name, table)
     }
 
-    /// Forget a table.
+    /// Forget the table of this name.
     fn deregister(&self, name: &str) -> PyResult<()> {
         let name = datafusion::common::TableReference::bare(name);
         match self.0.deregister_table(name.clone()).map_err(exception)? {

@@ -1,5 +1,6 @@
 //! The command line, and the query that it selects.
 
+use crate::output::Format;
 use bowstring_sql::files::wrong;
 use bowstring_tpch::{Scale, query};
 use clap::{ArgGroup, Parser};
@@ -11,7 +12,8 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, Parser)]
 #[command(name = "bowstring-sql", version, group(ArgGroup::new("text").args(["sql", "file", "query"])))]
 pub struct Arguments {
-    /// The query. Without it, --file and --query, it is read from standard input
+    /// The query, or several that semicolons divide. Without it, --file and --query, it is read from standard
+    /// input, or asked for if that is a terminal
     pub sql: Option<String>,
 
     /// A file that has the query; - is standard input
@@ -59,14 +61,34 @@ pub struct Arguments {
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     pub repeat: u32,
 
-    /// How many rows of the answer to print
+    /// How many rows of a table to print
     #[arg(long, default_value_t = 100)]
     pub rows: usize,
+
+    /// The form of the answer
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    pub format: Format,
+
+    /// The file that the answer is written to, instead of standard output
+    #[arg(long, short, value_name = "PATH")]
+    pub output: Option<PathBuf>,
+
+    /// Ask for queries, also if standard input is no terminal
+    #[arg(long, conflicts_with = "text")]
+    pub prompt: bool,
 }
 
 impl Arguments {
-    /// The text of the query, wherever it comes from.
-    pub fn text(&self) -> Result<String> {
+    /// The text of the query, wherever it comes from; `None` if queries are asked for.
+    pub fn text(&self) -> Result<Option<String>> {
+        let interactive = self.prompt || self.file.is_none() && stdin().is_terminal();
+        match self.sql.is_none() && self.query.is_none() && interactive {
+            true => Ok(None),
+            false => self.given().map(Some),
+        }
+    }
+
+    fn given(&self) -> Result<String> {
         if let Some(text) = &self.sql {
             return Ok(text.clone());
         }
@@ -78,9 +100,6 @@ impl Arguments {
             Some(path) if path != Path::new("-") => {
                 std::fs::read_to_string(path).map_err(|error| wrong(format!("{}: {error}", path.display())))
             }
-            None if stdin().is_terminal() => Err(wrong(
-                "no query: give one as an argument, by --file or by --query (--help says more)".into(),
-            )),
             _ => {
                 let mut text = String::new();
                 stdin().read_to_string(&mut text)?;
@@ -117,8 +136,11 @@ mod tests {
     #[test]
     fn a_query_comes_from_one_place() {
         let parse = |words: &[&str]| Arguments::try_parse_from([&["bowstring-sql"], words].concat());
-        assert_eq!(parse(&["select 1"]).unwrap().text().unwrap(), "select 1");
-        assert!(parse(&["--query", "6"]).unwrap().text().unwrap().contains("l_discount between"));
+        assert_eq!(parse(&["select 1"]).unwrap().text().unwrap().unwrap(), "select 1");
+        let sixth = parse(&["--query", "6"]).unwrap().text().unwrap();
+        assert!(sixth.unwrap().contains("l_discount between"));
+        assert_eq!(parse(&["--prompt"]).unwrap().text().unwrap(), None);
+        assert!(parse(&["--prompt", "select 1"]).is_err());
         assert!(parse(&["--query", "23"]).unwrap().text().is_err());
         assert!(parse(&["--query", "6", "select 1"]).is_err());
         assert!(parse(&["--table", "t", "select 1"]).is_err());

@@ -3,7 +3,10 @@
 //! to standard error.
 
 mod arguments;
+mod output;
+mod prompt;
 mod run;
+mod shell;
 mod tables;
 
 use clap::Parser;

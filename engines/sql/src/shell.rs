@@ -1,0 +1,124 @@
+//! Runs statements in a session, and writes their answers.
+
+use crate::output::{Form, Output};
+use bowstring_sql::progress::{Watch, rows_read};
+use datafusion::error::{DataFusionError, Result};
+use datafusion::physical_plan::display::DisplayableExecutionPlan;
+use datafusion::physical_plan::{ExecutionPlan, execute_stream};
+use datafusion::prelude::SessionContext;
+use datafusion::sql::parser::{DFParser, Statement};
+use futures::StreamExt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// How often a running query looks whether it was interrupted.
+const STEP: Duration = Duration::from_millis(100);
+
+/// A session, and how its answers are shown.
+pub struct Shell {
+    pub context: SessionContext,
+    pub form: Form,
+    /// Whether plans are printed, and queries not run.
+    pub explain: bool,
+    /// Whether a plan is printed with what each operator did.
+    pub analyze: bool,
+    /// The number of times that each query runs.
+    pub repeat: u32,
+    /// Whether times are printed.
+    pub timing: bool,
+    /// Set by Ctrl-C.
+    pub interrupted: Arc<AtomicBool>,
+}
+
+impl Shell {
+    /// Runs all statements of a text, in order, up to the first that fails.
+    pub async fn run(&self, text: &str) -> Result<()> {
+        let statements = DFParser::parse_sql(text)?;
+        if statements.is_empty() {
+            return Err(DataFusionError::Configuration("no query".into()));
+        }
+        for statement in statements {
+            self.statement(statement).await?;
+        }
+        Ok(())
+    }
+
+    async fn statement(&self, statement: Statement) -> Result<()> {
+        let start = Instant::now();
+        let mut plan = self.planned(&statement).await?;
+        if self.timing {
+            eprintln!("planned in {}: {}", shown(start.elapsed()), operators(plan.as_ref()));
+        }
+        if self.explain {
+            println!("{}", DisplayableExecutionPlan::new(plan.as_ref()).indent(false));
+            return Ok(());
+        }
+        for round in 1..=self.repeat {
+            if round > 1 {
+                // A plan keeps what it counted, and some what they have built.
+                plan = self.planned(&statement).await?;
+            }
+            let start = Instant::now();
+            let (output, rows) = self.answer(&plan).await?;
+            let time = start.elapsed();
+            if round == self.repeat {
+                if self.analyze {
+                    println!("{}", DisplayableExecutionPlan::with_metrics(plan.as_ref()).indent(false));
+                }
+                output.finish()?;
+            }
+            if self.timing {
+                let read = rows_read(plan.as_ref());
+                let read = read.map_or(String::new(), |rows| format!(", of {rows} rows read"));
+                eprintln!("{rows} rows in {}{read}", shown(time));
+            }
+        }
+        Ok(())
+    }
+
+    async fn planned(&self, statement: &Statement) -> Result<Arc<dyn ExecutionPlan>> {
+        let plan = self.context.state().statement_to_plan(statement.clone()).await?;
+        self.context.execute_logical_plan(plan).await?.create_physical_plan().await
+    }
+
+    /// Runs a plan to its end, or until it is interrupted. Returns the answer, and the number of its rows.
+    async fn answer(&self, plan: &Arc<dyn ExecutionPlan>) -> Result<(Output, usize)> {
+        let _watch = Watch::new(Arc::clone(plan));
+        let mut stream = execute_stream(Arc::clone(plan), self.context.task_ctx())?;
+        let Form { format, file, shown } = &self.form;
+        let (mut output, mut rows) = (Output::new(*format, file.as_deref(), &stream.schema(), *shown)?, 0);
+        self.interrupted.store(false, Ordering::Relaxed);
+        loop {
+            match tokio::time::timeout(STEP, stream.next()).await {
+                Ok(None) => return Ok((output, rows)),
+                Ok(Some(batch)) => {
+                    let batch = batch?;
+                    output.write(&batch)?;
+                    rows += batch.num_rows();
+                }
+                Err(_) => {}
+            }
+            if self.interrupted.load(Ordering::Relaxed) {
+                return Err(DataFusionError::Execution("interrupted".into()));
+            }
+        }
+    }
+}
+
+/// The number of operators in the plan, and the number of ours among them.
+fn operators(plan: &dyn ExecutionPlan) -> String {
+    fn count(plan: &dyn ExecutionPlan, all: &mut usize, ours: &mut usize) {
+        *all += 1;
+        *ours += usize::from(plan.name() == "DeviceExec");
+        plan.children().into_iter().for_each(|child| count(child.as_ref(), all, ours));
+    }
+    let (mut all, mut ours) = (0, 0);
+    count(plan, &mut all, &mut ours);
+    format!("{all} operators, {ours} of them bowstring's")
+}
+
+/// A time in milliseconds.
+pub fn shown(time: Duration) -> String {
+    format!("{:.1} ms", time.as_secs_f64() * 1e3)
+}
