@@ -46,7 +46,7 @@ struct Caller {
 /// Runs `work`. Meanwhile this thread calls `interrupted`, at most once in each period of `every`. After it
 /// returns `true`, CPU operations that `work` calls on this thread fail with [`Error::Interrupted`] before
 /// they begin another part of some ten thousand rows, on every thread that they use. GPU operations do not
-/// ask.
+/// ask, except for copies of more than 2 MiB between the host and a GPU, if threads share them.
 ///
 /// arrow-rs does not ask either. Its part of a long operation (casts of nested types,
 /// [`concat`](crate::compute::concat()), validation) goes on in a thread of its own, and its result is

@@ -29,44 +29,23 @@ impl Pass {
         bytes: usize,
         fill: impl Fn(Range<usize>, &mut [u8]) -> Result<()>,
     ) -> Result<Region> {
-        let region = self.output(bytes)?;
-        let (mut ring, mut filled) = (VecDeque::new(), Ok(()));
-        for start in (0..bytes).step_by(PART) {
-            filled = self.upload_part(&region, start..bytes.min(start + PART), &fill, &mut ring);
-            if filled.is_err() {
-                break;
-            }
+        if bytes <= PART {
+            let mut staged = self.stage(bytes)?;
+            fill(0..bytes, staged.pinned_mut().part_mut(0..bytes))?;
+            return self.upload_staged(staged, bytes);
         }
-        self.kept.extend(ring.into_iter().map(|(staged, _)| Kept::Staged(staged)));
-        filled.map(|()| region)
-    }
-
-    fn upload_part(
-        &self,
-        region: &Region,
-        part: Range<usize>,
-        fill: &impl Fn(Range<usize>, &mut [u8]) -> Result<()>,
-        ring: &mut VecDeque<(Staged, Option<Event>)>,
-    ) -> Result<()> {
-        let bytes = part.len();
-        // A single copy needs no event of its own.
-        let several = bytes < region.bytes();
-        let copied = several.then(|| Event::new(self.gpu.core(), self.queue.number())).transpose()?;
-        let new = (ring.len() < BLOCKS).then(|| self.stage(bytes));
-        let mut staged = match (new, ring.front()) {
-            (Some(Ok(staged)), _) => staged,
-            (Some(Err(error)), None) => return Err(error),
-            (_, first) => {
-                first.and_then(|(_, copied)| copied.as_ref()).map_or(Ok(()), Event::wait)?;
-                ring.pop_front().expect("a ring that is full has a first block").0
-            }
-        };
-        fill(part.clone(), staged.pinned_mut().part_mut(0..bytes))?;
-        let queued = self.copy_in(region, part.start, &staged, 0..bytes);
-        let recorded = copied.as_ref().map_or(Ok(()), |copied| copied.record(self.queue.owned()));
-        // The copy may be under way, whatever has failed.
-        ring.push_back((staged, copied));
-        queued.and(recorded)
+        let region = self.output(bytes)?;
+        let mut ring = Ring { pass: self, parts: VecDeque::new() };
+        for start in (0..bytes).step_by(PART) {
+            let len = PART.min(bytes - start);
+            let mut staged = match ring.spare(len)? {
+                Some(staged) => staged,
+                None => ring.copied()?,
+            };
+            fill(start..start + len, staged.pinned_mut().part_mut(0..len))?;
+            ring.queue(staged, len, start, |pass, staged| pass.copy_in(&region, start, staged, 0..len))?;
+        }
+        Ok(region)
     }
 
     /// Downloads ranges of device memory, which are inputs or regions of this pass, and passes the bytes to
@@ -79,53 +58,75 @@ impl Pass {
         let mut ring = Ring { pass: self, parts: VecDeque::new() };
         for (from, bytes, at) in ranges {
             for start in (0..*bytes).step_by(PART) {
-                let staged = match ring.parts.len() < BLOCKS {
-                    true => ring.pass.stage(PART),
-                    false => ring.first(&mut into).await,
+                let len = PART.min(bytes - start);
+                let staged = match ring.spare(PART)? {
+                    Some(staged) => staged,
+                    None => ring.arrived(&mut into).await?,
                 };
-                let staged = match staged {
-                    Err(_) if !ring.parts.is_empty() => ring.first(&mut into).await?,
-                    staged => staged?,
-                };
-                ring.queue(staged, from + start, PART.min(bytes - start), at + start)?;
+                let copy = |pass: &mut Pass, staged: &Staged| pass.copy_out(from + start, len, staged, 0);
+                ring.queue(staged, len, at + start, copy)?;
             }
         }
         while !ring.parts.is_empty() {
-            ring.first(&mut into).await?;
+            ring.arrived(&mut into).await?;
         }
         ring.pass.parents.iter().try_for_each(Event::outcome)
     }
 }
 
-/// Bytes on their way to the host.
-struct Arriving {
+/// A part whose copy is under way.
+struct Part {
     staged: Staged,
     copied: Event,
     bytes: usize,
-    /// The place of the first of them.
+    /// The place of its first byte.
     at: usize,
 }
 
-/// Parts that are on their way. If it is dropped before they have arrived, the pass keeps the blocks that
-/// copies still write.
+/// The parts whose copies are under way. If it is dropped before they have finished, the pass keeps their
+/// blocks.
 struct Ring<'a> {
     pass: &'a mut Pass,
-    parts: VecDeque<Arriving>,
+    parts: VecDeque<Part>,
 }
 
 impl Ring<'_> {
-    fn queue(&mut self, staged: Staged, from: usize, bytes: usize, at: usize) -> Result<()> {
+    /// A new block; `None` if that of the first part has to be used again.
+    fn spare(&self, bytes: usize) -> Result<Option<Staged>> {
+        if self.parts.len() == BLOCKS {
+            return Ok(None);
+        }
+        match self.pass.stage(bytes) {
+            Err(_) if !self.parts.is_empty() => Ok(None),
+            staged => staged.map(Some),
+        }
+    }
+
+    /// Queues the copy of a part, and an event after it.
+    fn queue(
+        &mut self,
+        staged: Staged,
+        bytes: usize,
+        at: usize,
+        copy: impl FnOnce(&mut Pass, &Staged) -> Result<()>,
+    ) -> Result<()> {
         let copied = Event::new(self.pass.gpu.core(), self.pass.queue.number())?;
-        let queued = self.pass.copy_out(from, bytes, &staged, 0);
+        let queued = copy(self.pass, &staged);
         let recorded = copied.record(self.pass.queue.owned());
         // The copy may be under way, whatever has failed.
-        self.parts.push_back(Arriving { staged, copied, bytes, at });
+        self.parts.push_back(Part { staged, copied, bytes, at });
         queued.and(recorded)
     }
 
-    /// Waits for the first part, and returns its block.
-    async fn first(&mut self, into: &mut impl FnMut(usize, &[u8]) -> Result<()>) -> Result<Staged> {
-        let first = &self.parts.front().expect("a ring with parts").copied;
+    /// Blocks until the first part has been copied, and returns its block.
+    fn copied(&mut self) -> Result<Staged> {
+        self.first().wait()?;
+        Ok(self.pop().staged)
+    }
+
+    /// Waits for the first part, passes its bytes on, and returns its block.
+    async fn arrived(&mut self, into: &mut impl FnMut(usize, &[u8]) -> Result<()>) -> Result<Staged> {
+        let first = self.first();
         poll_fn(|_| match first.is_known_to_have_passed() {
             true => Poll::Ready(()),
             false => {
@@ -134,9 +135,17 @@ impl Ring<'_> {
             }
         })
         .await;
-        let Arriving { staged, bytes, at, .. } = self.parts.pop_front().expect("just awaited");
+        let Part { staged, bytes, at, .. } = self.pop();
         into(at, &staged.pinned().bytes()[..bytes])?;
         Ok(staged)
+    }
+
+    fn first(&self) -> &Event {
+        &self.parts.front().expect("a ring with parts").copied
+    }
+
+    fn pop(&mut self) -> Part {
+        self.parts.pop_front().expect("a ring with parts")
     }
 }
 

@@ -2,8 +2,10 @@
 //! memory, and whatever fails, nothing leaks and nothing is read too early.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use arrow_array::{ArrayRef, RecordBatch};
+use bowstring::device::interruptible;
 use bowstring::device::testing::{EmulatedDevice, EmulatorOptions};
 use bowstring::exchange::{batch_from_arrow, batch_to_arrow, from_arrow, to_arrow};
 use bowstring::{DeviceArray, Error};
@@ -181,6 +183,22 @@ fn calls_that_fail_among_parts_leak_nothing() {
         drop((there, back, stream));
         all_is_released(device, &format!("{call} {nth}"));
     }
+}
+
+/// The host copies in parts, and looks between them whether it is interrupted.
+#[test]
+fn copies_end_when_they_are_interrupted() {
+    let device = emulated();
+    let stream = device.device().stream().unwrap();
+    let much = bytes(270);
+    let there = stream.upload(&much).unwrap();
+    let up = interruptible(Duration::ZERO, || true, || stream.upload(&much));
+    assert!(matches!(up, Err(Error::Interrupted)), "{up:?}");
+    let down = interruptible(Duration::ZERO, || true, || stream.download(&there));
+    assert!(matches!(down, Err(Error::Interrupted)), "{down:?}");
+    assert_same(&stream.download(&there).unwrap(), &much);
+    drop((there, stream));
+    all_is_released(device, "interrupted");
 }
 
 /// A download that is dropped keeps the blocks that its copies write.
