@@ -8,11 +8,11 @@ use arrow_schema::DataType;
 
 use super::cast::cast;
 use super::text::test_text;
-use super::{CastOptions, TakeOptions, concat, engine, take};
+use super::{CastOptions, Columns, TakeOptions, engine, take};
 use crate::array::Side;
 use crate::expr::plan::{Bad, Bound, Bytes, Id, Op, Plan, TextTest, is_text, number_of};
 use crate::expr::{Arithmetic, lit};
-use crate::{DeviceArray, Error, Result, Stream, exchange};
+use crate::{DeviceArray, Error, Pending, Result, Stream, exchange};
 
 /// Evaluates the outputs of a plan.
 pub(super) fn outputs(
@@ -57,7 +57,7 @@ pub(super) async fn text(node: &Bound, rows: usize, stream: &Stream) -> Result<D
 
 /// The place of each row among those of two sides, one after the other: of the first if `mask` is true there,
 /// or else of the second.
-pub(super) fn places(mask: &DeviceArray, stream: &Stream) -> Result<DeviceArray> {
+fn places(mask: &DeviceArray, stream: &Stream) -> Result<DeviceArray> {
     let rows = mask.len();
     let columns = [engine(stream).numbers(rows, stream)?, mask.clone()];
     let node = |op: Op, data_type: DataType, inputs: &[Id]| Bound {
@@ -78,14 +78,8 @@ pub(super) fn places(mask: &DeviceArray, stream: &Stream) -> Result<DeviceArray>
     places.ok_or_else(|| Error::invalid("zip", "no array"))
 }
 
-/// The rows of one of two arrays: of the first where `mask` is true.
-pub(super) async fn chosen(
-    mask: &DeviceArray,
-    truthy: &DeviceArray,
-    falsy: &DeviceArray,
-    stream: &Stream,
-) -> Result<DeviceArray> {
-    let both = concat(&[truthy, falsy], stream);
+/// The rows of one of two sides, which are one after the other in `both`: of the first where `mask` is true.
+pub(super) async fn chosen<C: Columns>(both: Pending<C>, mask: &DeviceArray, stream: &Stream) -> Result<C> {
     let places = places(mask, stream)?;
     take(&both.await?, &places, &TakeOptions::default(), stream).await
 }

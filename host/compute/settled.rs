@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use super::cast::cast;
 use super::text::{substring, test_text};
-use super::{CastOptions, computed, engine, nulls, reach};
+use super::{CastOptions, computed, concat, engine, nulls, reach};
 use crate::array::Side;
 use crate::expr::plan::{Bytes, Id, Op, Plan, TextTest, number_of};
 use crate::{DeviceArray, DeviceBatch, Error, Result, Stream};
@@ -70,7 +70,8 @@ pub(super) async fn settled<'a>(
                     Op::Column(index) => Ok(columns[index].clone()),
                     _ => Err(Error::invalid(operation, "no text")),
                 };
-                computed::chosen(&input(&columns)?, &text(1)?, &text(2)?, stream).await?
+                let both = concat(&[&text(1)?, &text(2)?], stream);
+                computed::chosen(both, &input(&columns)?, stream).await?
             }
             Op::TextIn(list) => {
                 let list: Vec<&[u8]> = list.iter().map(|Bytes(text)| &**text).collect();

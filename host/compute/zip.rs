@@ -1,14 +1,14 @@
 //! The `zip` operation: rows of one of two arrays or batches.
 
-use super::computed::places;
-use super::{Columns, TakeOptions, concat, reach, reach_all, take};
+use super::computed::chosen;
+use super::{Columns, concat, reach, reach_all};
 use crate::compute::selection::check_mask;
 use crate::{DeviceArray, Error, Pending, Stream};
 
 /// Returns, for each row, that of `truthy` if `mask` is true there, or else that of `falsy`, also where
 /// `mask` is null. Both have as many rows as the Boolean mask, and the same type or columns.
 ///
-/// The rows of both are concatenated, and then taken; see [`concat()`] and [`take`] for how often that
+/// The rows of both are concatenated, and then taken; see [`concat()`] and [`take`](super::take()) for how often that
 /// synchronises on a GPU.
 ///
 /// ```
@@ -34,9 +34,6 @@ pub fn zip<C: Columns>(mask: &DeviceArray, truthy: &C, falsy: &C, stream: &Strea
         [truthy, falsy].into_iter().try_for_each(|rows| reach_all("zip", rows.arrays(), stream))?;
         let both = concat(&[truthy, falsy], stream);
         let (mask, on) = (mask.clone(), stream.clone());
-        Ok(Pending::begin(stream, async move {
-            let (both, places) = (both.await?, places(&mask, &on)?);
-            take(&both, &places, &TakeOptions::default(), &on).await
-        }))
+        Ok(Pending::begin(stream, async move { chosen(both, &mask, &on).await }))
     })
 }
