@@ -90,7 +90,7 @@ pub fn exception(error: DataFusionError) -> PyErr {
             ArrowError::IoError(..) => PyOSError::new_err(words),
             _ => PyValueError::new_err(words),
         },
-        DataFusionError::External(error) if error.is::<bowstring::Error>() => {
+        DataFusionError::External(error) => {
             error.downcast_ref().map_or_else(|| PyRuntimeError::new_err(words), ours)
         }
         _ => PyRuntimeError::new_err(words),

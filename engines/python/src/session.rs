@@ -1,7 +1,8 @@
 //! `bowstring_sql.Session`.
 
-use datafusion::prelude::{SessionConfig, SessionContext};
-use pyo3::exceptions::PyValueError;
+use datafusion::common::TableReference;
+use datafusion::prelude::SessionContext;
+use pyo3::exceptions::{PyKeyError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -27,18 +28,15 @@ impl Session {
         partitions: Option<usize>,
         settings: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Session> {
-        let mut config = SessionConfig::new().with_information_schema(true);
-        match partitions {
-            Some(0) => return Err(PyValueError::new_err("partitions: at least 1 is needed, not 0")),
-            Some(partitions) => config = config.with_target_partitions(partitions),
-            None => {}
+        if partitions == Some(0) {
+            return Err(PyValueError::new_err("partitions: at least 1 is needed, not 0"));
         }
-        let context = bowstring_datafusion::session(config);
-        let set = |key: &str, value: &str| bowstring_sql::set(&context, key, value).map_err(exception);
-        set("bowstring.device", device)?;
-        for (key, value) in settings.into_iter().flatten() {
-            set(&key.extract::<String>()?, &value.str()?.to_string())?;
-        }
+        let text = |(key, value): (Bound<'_, PyAny>, Bound<'_, PyAny>)| {
+            Ok((key.extract::<String>()?, value.str()?.to_string()))
+        };
+        let settings = settings.into_iter().flatten().map(text).collect::<PyResult<Vec<_>>>()?;
+        let settings = settings.iter().map(|(key, value)| (&**key, &**value));
+        let context = bowstring_sql::session(device, partitions, settings).map_err(exception)?;
         // A device that cannot be opened is an error now, and not of the first query.
         py.detach(|| bowstring_datafusion::open(device)).map_err(exception)?;
         Ok(Session(context))
@@ -55,10 +53,10 @@ impl Session {
 
     /// Forget the table of this name.
     fn deregister(&self, name: &str) -> PyResult<()> {
-        let name = datafusion::common::TableReference::bare(name);
+        let name = TableReference::bare(name);
         match self.0.deregister_table(name.clone()).map_err(exception)? {
             Some(_) => Ok(()),
-            None => Err(pyo3::exceptions::PyKeyError::new_err(name.to_string())),
+            None => Err(PyKeyError::new_err(name.to_string())),
         }
     }
 

@@ -8,7 +8,24 @@ pub mod files;
 pub mod progress;
 
 use datafusion::error::Result;
-use datafusion::prelude::SessionContext;
+use datafusion::prelude::{SessionConfig, SessionContext};
+
+/// A session on a device, with so many partitions, or as many as there are cores, and other options by name.
+pub fn session<'a>(
+    device: &'a str,
+    partitions: Option<usize>,
+    settings: impl IntoIterator<Item = (&'a str, &'a str)>,
+) -> Result<SessionContext> {
+    let mut config = SessionConfig::new().with_information_schema(true);
+    if let Some(partitions) = partitions {
+        config = config.with_target_partitions(partitions);
+    }
+    let context = bowstring_datafusion::session(config);
+    for (key, value) in [("bowstring.device", device)].into_iter().chain(settings) {
+        set(&context, key, value)?;
+    }
+    Ok(context)
+}
 
 /// Sets an option of DataFusion's or ours.
 pub fn set(context: &SessionContext, key: &str, value: &str) -> Result<()> {

@@ -19,13 +19,13 @@ pub enum Format {
     Csv,
     /// A JSON object on each line.
     Json,
-    /// A Parquet file.
+    /// A file in Parquet's format, without compression.
     Parquet,
 }
 
 /// The place that batches of an answer are written to.
 pub enum Output {
-    /// Statements such as `CREATE TABLE` have no answer.
+    /// Drops the rows: the answer is not wanted, or the statement, such as `CREATE TABLE`, has none.
     Nothing,
     /// Keeps the first rows, as many as are shown.
     Table {
@@ -72,7 +72,7 @@ impl Output {
         })
     }
 
-    /// Adds a batch.
+    /// Writes the rows of a batch, or keeps them until the answer ends.
     pub fn write(&mut self, batch: &RecordBatch) -> Result<()> {
         match self {
             Output::Nothing => {}
@@ -90,7 +90,7 @@ impl Output {
         Ok(())
     }
 
-    /// Ends the answer.
+    /// Writes the rows that were kept, and all that is buffered.
     pub fn finish(self) -> Result<()> {
         match self {
             Output::Nothing => {}
@@ -119,7 +119,7 @@ fn create(file: &Path) -> Result<File> {
 }
 
 /// The form and the file of answers.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Form {
     pub format: Format,
     pub file: Option<PathBuf>,

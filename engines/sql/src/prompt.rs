@@ -21,7 +21,7 @@ A statement ends with a semicolon, and may have several lines. Ctrl-C ends a que
   \\timing          print no times; again: print them
   \\?               this help";
 
-/// What a line of a command asks for.
+/// A command, which has a line of its own.
 #[derive(Debug, PartialEq)]
 enum Command {
     Quit,

@@ -4,24 +4,16 @@ use crate::arguments::Arguments;
 use crate::output::Form;
 use crate::shell::{Shell, shown};
 use crate::{prompt, tables};
-use bowstring_sql::set;
+use bowstring_sql::session;
 use datafusion::error::Result;
-use datafusion::prelude::SessionConfig;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 pub async fn run(arguments: Arguments) -> Result<()> {
     let text = arguments.text()?;
-    let mut config = SessionConfig::new().with_information_schema(true);
-    if let Some(partitions) = arguments.partitions {
-        config = config.with_target_partitions(partitions.into());
-    }
-    let partitions = config.target_partitions();
-    let context = bowstring_datafusion::session(config);
-    set(&context, "bowstring.device", &arguments.device)?;
-    for (key, value) in &arguments.settings {
-        set(&context, key, value)?;
-    }
+    let settings = arguments.settings.iter().map(|(key, value)| (&**key, &**value));
+    let context = session(&arguments.device, arguments.partitions.map(usize::from), settings)?;
+    let partitions = context.state().config().target_partitions();
     let made = tables::register(&context, &arguments, partitions).await?;
     if let Some(time) = made {
         eprintln!("tables made in {}", shown(time));

@@ -27,7 +27,7 @@ pub struct Shell {
     pub repeat: u32,
     /// Whether times are printed.
     pub timing: bool,
-    /// Set by Ctrl-C.
+    /// Whether Ctrl-C was pressed since the statements that run were given.
     pub interrupted: Arc<AtomicBool>,
 }
 
@@ -60,9 +60,10 @@ impl Shell {
                 plan = self.planned(&statement).await?;
             }
             let start = Instant::now();
-            let (output, rows) = self.answer(&plan).await?;
+            let last = round == self.repeat;
+            let (output, rows) = self.answer(&plan, last).await?;
             let time = start.elapsed();
-            if round == self.repeat {
+            if last {
                 if self.analyze {
                     println!("{}", DisplayableExecutionPlan::with_metrics(plan.as_ref()).indent(false));
                 }
@@ -82,13 +83,16 @@ impl Shell {
         self.context.execute_logical_plan(plan).await?.create_physical_plan().await
     }
 
-    /// Runs a plan to its end, or until it is interrupted. Returns the answer, and the number of its rows.
-    async fn answer(&self, plan: &Arc<dyn ExecutionPlan>) -> Result<(Output, usize)> {
+    /// Runs a plan to its end, or until it is interrupted. Returns the answer, if it is `wanted`, and the
+    /// number of its rows.
+    async fn answer(&self, plan: &Arc<dyn ExecutionPlan>, wanted: bool) -> Result<(Output, usize)> {
         let _watch = Watch::new(Arc::clone(plan));
         let mut stream = execute_stream(Arc::clone(plan), self.context.task_ctx())?;
         let Form { format, file, shown } = &self.form;
-        let (mut output, mut rows) = (Output::new(*format, file.as_deref(), &stream.schema(), *shown)?, 0);
-        self.interrupted.store(false, Ordering::Relaxed);
+        let (mut output, mut rows) = match wanted {
+            true => (Output::new(*format, file.as_deref(), &stream.schema(), *shown)?, 0),
+            false => (Output::Nothing, 0),
+        };
         loop {
             match tokio::time::timeout(STEP, stream.next()).await {
                 Ok(None) => return Ok((output, rows)),

@@ -18,7 +18,7 @@ fn ended(mut child: Child, lines: &str) -> Output {
     child.wait_with_output().unwrap()
 }
 
-/// What the program writes to standard output, given these lines.
+/// Returns the text that the program writes to standard output, given these lines.
 fn answer(home: &Path, arguments: &[&str], lines: &str) -> String {
     let output = ended(program(home, arguments).spawn().unwrap(), lines);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -35,6 +35,8 @@ fn answers_have_the_form_that_is_asked_for() {
     assert!(form("table").contains("| 1 | a |\n| 2 |   |\n"), "{}", form("table"));
     assert_eq!(form("csv"), "n,s\n1,a\n2,\n");
     assert_eq!(form("json"), "{\"n\":1,\"s\":\"a\"}\n{\"n\":2}\n");
+    let twice = answer(home.path(), &["--format", "csv", "--repeat", "2", "select 1 as x"], "");
+    assert_eq!(twice, "x\n1\n", "the answer is written once");
     answer(home.path(), &["--format", "parquet", "-o", "t.parquet", "select 7 as x, 'y' as z"], "");
     let read = answer(home.path(), &["--table", "t=t.parquet", "--format", "csv", "select * from t"], "");
     assert_eq!(read, "x,z\n7,y\n");
