@@ -7,13 +7,19 @@
 //! rows of the next batches while the host waits for those of the first. The first error is the last
 //! item.
 
-use std::collections::VecDeque;
+use std::sync::Arc;
 
 use arrow_schema::SchemaRef;
 
-use super::{CastOptions, TakeOptions, cast, engine, filter, nullable, take};
+use super::iterators::{each_ahead, made_later, under};
+use super::join::without_rows;
+use super::{
+    CastOptions, JoinBuild, JoinOptions, JoinProbe, SortOptions, Sorting, TakeOptions, cast, engine, filter,
+    join, nullable, take,
+};
 use crate::array::Batches;
-use crate::{DeviceArray, DeviceBatch, Error, Pending, Result, Stream, exchange};
+use crate::pass::block_on;
+use crate::{DeviceArray, DeviceBatch, Error, Result, Stream, exchange};
 
 /// Filters each batch as by [`filter`]. `mask` returns the mask for a batch: one of its columns
 /// ([`column()`]), or the next item of another stream ([`in_step`]).
@@ -25,41 +31,6 @@ pub fn filter_batches(
     let (schema, place, on) = (batches.schema().clone(), stream.device().place(), stream.clone());
     let filtered = move |batch: &DeviceBatch| Ok(filter(batch, &mask(batch)?, &on));
     Batches::new(schema, place, each_ahead(batches, engine(stream).batches_ahead(), filtered))
-}
-
-/// The results of `begin` for each batch, of which `ahead` are begun before they are requested.
-pub(super) fn each_ahead(
-    mut batches: Batches,
-    ahead: usize,
-    mut begin: impl FnMut(&DeviceBatch) -> Result<Pending<DeviceBatch>> + Send + 'static,
-) -> impl Iterator<Item = Result<DeviceBatch>> + Send {
-    let mut next = move || Some(batches.next()?.and_then(|batch| begin(&batch)));
-    let mut under_way: VecDeque<Result<Pending<DeviceBatch>>> = VecDeque::new();
-    let mut open = true;
-    std::iter::from_fn(move || {
-        while open && under_way.len() <= ahead {
-            let next = next();
-            open = matches!(next, Some(Ok(_)));
-            under_way.extend(next);
-        }
-        Some(under_way.pop_front()?.and_then(Pending::wait))
-    })
-}
-
-/// The batch under the schema of its stream, whose nullability may differ from its own.
-pub(super) fn under(schema: &SchemaRef, batch: &DeviceBatch) -> Result<DeviceBatch> {
-    let made = DeviceBatch::try_new(schema.clone(), batch.columns().to_vec(), batch.len())?;
-    Ok(made.with_metadata(batch.metadata().clone()))
-}
-
-/// The batches of an iterator that is made when the first is requested.
-pub(super) fn made_later<I: Iterator<Item = Result<DeviceBatch>>>(
-    make: impl FnOnce() -> Result<I>,
-) -> impl Iterator<Item = Result<DeviceBatch>> {
-    std::iter::once_with(make).flat_map(|made| {
-        let (made, error) = made.map_or_else(|error| (None, Some(error)), |made| (Some(made), None));
-        error.into_iter().map(Err).chain(made.into_iter().flatten())
-    })
 }
 
 /// Takes rows of each batch as by [`take`], at the indices that `indices` returns for it. The indices
@@ -93,6 +64,82 @@ pub fn cast_batches(
     let (options, on, schema) = (options.clone(), stream.clone(), to.clone());
     let casted = move |batch: Result<DeviceBatch>| cast(&batch?, &to, &options, &on).wait();
     Batches::new(schema, stream.device().place(), batches.map(casted))
+}
+
+/// Sorts the rows of all batches by columns, which it knows by their numbers: the first `limit` rows, or all.
+/// See [`Sorting`] for rows that take more than `memory` bytes.
+pub fn sort_batches(
+    batches: Batches,
+    by: &[(usize, SortOptions)],
+    limit: Option<usize>,
+    memory: Option<usize>,
+    stream: &Stream,
+) -> Batches {
+    let (schema, on) = (batches.schema().clone(), stream.clone());
+    let mut sorting = Sorting::new(by, stream).limited(limit, memory);
+    let to = schema.clone();
+    let made = made_later(move || {
+        let _current = on.enter()?;
+        for batch in batches {
+            block_on(sorting.push(&batch?))?;
+        }
+        let mut sorted = block_on(sorting.finish())?;
+        let on = on.clone();
+        Ok(std::iter::from_fn(move || next(&on, || block_on(sorted.next()))))
+    });
+    Batches::new(schema, stream.device().place(), made.map(move |batch| under(&to, &batch?)))
+}
+
+/// Joins two streams by columns, which it knows by their numbers. The left stream is read first. See
+/// [`JoinBuild`] for left rows that take more than `memory` bytes, and [`join`] for the result.
+pub fn join_batches(
+    [left, right]: [Batches; 2],
+    on: [&[usize]; 2],
+    options: &JoinOptions,
+    memory: Option<usize>,
+    stream: &Stream,
+) -> Result<Batches> {
+    let _current = stream.enter()?;
+    let schemas = [left.schema().clone(), right.schema().clone()];
+    let [no_left, no_right] = schemas.each_ref().map(|schema| without_rows(schema, stream));
+    let (no_left, no_right) = (no_left?, no_right?);
+    let of = |columns: &[usize], batch: &DeviceBatch| -> Result<Vec<DeviceArray>> {
+        columns.iter().map(|number| column(*number)(batch)).collect()
+    };
+    let [left_on, right_on] = on.map(<[usize]>::to_vec);
+    let none =
+        join(&no_left, &no_right, (&of(&left_on, &no_left)?, &of(&right_on, &no_right)?), options, stream);
+    let schema = none.wait()?.schema().clone();
+    let mut build = JoinBuild::new(options, stream).limited(memory);
+    let (to, on) = (schema.clone(), stream.clone());
+    let made = made_later(move || {
+        let _current = on.enter()?;
+        for batch in std::iter::once(Ok(no_left)).chain(left) {
+            let batch = batch?;
+            block_on(build.push(&batch, &of(&left_on, &batch)?))?;
+        }
+        let built = Arc::new(block_on(build.finish(1))?);
+        let (mut probe, mut right) = (JoinProbe::new(&built, &schemas[1], &on), Some(right));
+        let mut rows = move || loop {
+            if let Some(rows) = block_on(probe.next())? {
+                return Ok(Some(rows));
+            }
+            match right.as_mut().and_then(Iterator::next).transpose()? {
+                Some(batch) => block_on(probe.push(&batch, &of(&right_on, &batch)?))?,
+                None if right.take().is_some() => probe.end()?,
+                None => return Ok(None),
+            }
+        };
+        let on = on.clone();
+        Ok(std::iter::from_fn(move || next(&on, &mut rows)))
+    });
+    Ok(Batches::new(schema, stream.device().place(), made.map(move |batch| under(&to, &batch?))))
+}
+
+/// The next batch of what runs on a stream.
+fn next(stream: &Stream, made: impl FnOnce() -> Result<Option<DeviceBatch>>) -> Option<Result<DeviceBatch>> {
+    let entered = stream.enter();
+    entered.and_then(|_current| made()).transpose()
 }
 
 /// Validates each batch, as by [`validate_batch`](crate::exchange::validate_batch), and passes it on

@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use arrow_schema::{Schema, SchemaRef};
 
-use super::batches::{each_ahead, made_later, under};
 use super::cast::{CastOptions, check_cast};
 use super::evaluated::{Evaluated, begin, check};
 use super::grouped::{Grouped, Merged, Partial};
+use super::iterators::{each_ahead, made_later, under};
 use super::settled::settled;
 use super::{Selection, engine, reach_all};
 use crate::array::{Batches, Place};

@@ -168,6 +168,11 @@ impl PreparedJoin {
         self.table.groups() > 0
     }
 
+    /// The keys of the left rows, as they were given.
+    pub fn keys(&self) -> &[DeviceArray] {
+        &self.keys
+    }
+
     fn sides(&self, right: &DeviceBatch, on: &Stream) -> Sides {
         Sides { left: self.left.clone(), right: right.clone(), stream: on.clone() }
     }
@@ -196,10 +201,7 @@ impl PreparedJoin {
 
     /// Finds the partners of right rows.
     async fn find(&self, keys: &[DeviceArray], on: &Stream) -> Result<Matches> {
-        match are_changed(keys, &self.options) {
-            false => self.table.find(keys, on).await,
-            true => self.table.find(&sql_keys(keys, on).await?, on).await,
-        }
+        self.table.find(&hashed_keys(keys, &self.options, on).await?, on).await
     }
 
     async fn probed(&self, right: &DeviceBatch, keys: &[DeviceArray], on: &Stream) -> Result<Probed> {
@@ -266,6 +268,18 @@ impl PreparedJoin {
 }
 
 impl Visited {
+    /// Notes that there was a right row, and whether any key was null.
+    pub(super) fn saw(&mut self, nulls: bool) {
+        self.rows = true;
+        self.nulls |= nulls;
+    }
+
+    /// Notes what another knows of all right rows.
+    pub(super) fn saw_as(&mut self, other: &Visited) {
+        self.rows |= other.rows;
+        self.nulls |= other.nulls;
+    }
+
     /// The left rows that either of two sets of right batches has found.
     pub fn and(&self, other: &Visited, stream: &Stream) -> Pending<Visited> {
         let (rows, nulls) = (self.rows || other.rows, self.nulls || other.nulls);
@@ -282,7 +296,7 @@ impl Visited {
 }
 
 /// Checks that keys are as long as their batch, and that the stream's device can reach the batch.
-fn check_side(side: &DeviceBatch, keys: &[DeviceArray], stream: &Stream) -> Result<()> {
+pub(super) fn check_side(side: &DeviceBatch, keys: &[DeviceArray], stream: &Stream) -> Result<()> {
     reach_all("join", side.columns(), stream)?;
     match keys.iter().find(|key| key.len() != side.len()) {
         None => Ok(()),
@@ -293,6 +307,18 @@ fn check_side(side: &DeviceBatch, keys: &[DeviceArray], stream: &Stream) -> Resu
     }
 }
 
+/// The keys that are equal in a table if those of a join are.
+pub(super) async fn hashed_keys(
+    keys: &[DeviceArray],
+    options: &JoinOptions,
+    stream: &Stream,
+) -> Result<Vec<DeviceArray>> {
+    match are_changed(keys, options) {
+        false => Ok(keys.to_vec()),
+        true => sql_keys(keys, stream).await,
+    }
+}
+
 /// Whether keys are changed, so that those are equal that SQL says are equal.
 fn are_changed(keys: &[DeviceArray], options: &JoinOptions) -> bool {
     options.evaluation.floats == FloatOrder::Sql
@@ -300,7 +326,7 @@ fn are_changed(keys: &[DeviceArray], options: &JoinOptions) -> bool {
 }
 
 /// A batch without rows, on a stream's device.
-fn without_rows(schema: &SchemaRef, stream: &Stream) -> Result<DeviceBatch> {
+pub(super) fn without_rows(schema: &SchemaRef, stream: &Stream) -> Result<DeviceBatch> {
     let columns = schema.fields().iter().map(|field| empty(field.data_type(), stream));
     DeviceBatch::try_new(schema.clone(), columns.collect::<Result<_>>()?, 0)
 }

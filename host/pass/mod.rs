@@ -59,7 +59,6 @@ pub(crate) use arguments::{BitPointer, Reach, bits, bytes, input, is_aligned, va
 pub(crate) use joined::{all, both};
 pub(crate) use parts::RING;
 pub use pending::Pending;
-#[cfg(test)]
 pub(crate) use pending::block_on;
 pub(crate) use probes::{ATOMICS, Direction};
 pub(crate) use reads::{Looks, Seen, Words};

@@ -226,8 +226,7 @@ impl<T> fmt::Debug for Pending<T> {
     }
 }
 
-/// Runs what a result's operation would be, and blocks until it ends.
-#[cfg(test)]
+/// Runs what a result's operation would be, and blocks until it ends. The stream's device must be entered.
 pub(crate) fn block_on<T>(operation: impl Future<Output = Result<T>>) -> Result<T> {
     let mut operation = std::pin::pin!(operation);
     loop {

@@ -5,8 +5,9 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use arrow_array::ArrayRef;
+use arrow_array::{ArrayRef, Int64Array};
 use arrow_schema::{DataType, Field, TimeUnit};
+use bowstring::array::Batches;
 use bowstring::compute::*;
 use bowstring::device::testing::{self, Alive, EmulatedDevice, EmulatorOptions};
 use bowstring::exchange::{export_array, export_stream, from_arrow, import_array, import_stream, to_arrow};
@@ -65,6 +66,25 @@ impl Given<'_> {
         let schema = Arc::new(arrow_schema::Schema::new(vec![field("a"), field("b")]));
         DeviceBatch::try_new(schema, vec![self.import()?, self.import()?], ROWS)
     }
+
+    /// Two batches by a number; `None` for most types, since a few are enough.
+    fn keyed(&self, stream: &Stream) -> Result<Option<Batches>> {
+        if !matches!(self.values.data_type(), DataType::Utf8View | DataType::Boolean) {
+            return Ok(None);
+        }
+        let keys =
+            |first: i64| Int64Array::from_iter_values((0..ROWS as i64).map(|row| (row + first) * 7 % 31));
+        let batch = |first| {
+            let columns = vec![self.on(Arc::new(keys(first)), stream)?, self.import()?];
+            let fields = ["k", "v"].into_iter().zip(&columns);
+            let fields = fields.map(|(name, column)| Field::new(name, column.data_type().clone(), true));
+            let schema = Arc::new(arrow_schema::Schema::new(fields.collect::<Vec<_>>()));
+            DeviceBatch::try_new(schema, columns, ROWS)?.slice(0, 20)
+        };
+        let batches = [batch(0)?, batch(5)?];
+        let schema = batches[0].schema().clone();
+        Ok(Some(Batches::new(schema, stream.device().place(), batches.into_iter().map(Ok))))
+    }
 }
 
 /// A piece of work that ends with rows on the host.
@@ -81,6 +101,17 @@ fn down_batch(batch: &DeviceBatch, stream: &Stream) -> Result<Vec<Value>> {
         all.extend(rows(&to_arrow(column)?));
     }
     Ok(all)
+}
+
+fn all_down(batches: Batches, stream: &Stream) -> Result<Vec<Value>> {
+    // A join that is short of memory returns the same rows in more batches.
+    let mut all = vec![vec![]; batches.schema().fields().len()];
+    for batch in batches {
+        for (column, all) in batch?.columns().iter().zip(&mut all) {
+            all.extend(down(column, stream)?);
+        }
+    }
+    Ok(all.concat())
 }
 
 /// Work outside the table of operations, or with more than one call.
@@ -141,6 +172,19 @@ const WORKS: &[(&str, PlainWork)] = &[
             all.extend(down(&cast(&made(&of)?, &to, &CastOptions::default(), stream).wait()?, stream)?);
         }
         Ok(all)
+    }),
+    ("a sort in two runs", |given, stream| {
+        let Some(batches) = given.keyed(stream)? else { return Ok(vec![]) };
+        let by = [(0, SortOptions::default())];
+        let sorted = batches::sort_batches(batches, &by, None, Some(0), stream);
+        all_down(sorted, stream)
+    }),
+    ("a join in parts", |given, stream| {
+        let Some(left) = given.keyed(stream)? else { return Ok(vec![]) };
+        let Some(right) = given.keyed(stream)? else { return Ok(vec![]) };
+        let options = JoinOptions { kind: JoinKind::Full, ..JoinOptions::default() };
+        let joined = batches::join_batches([left, right], [&[0], &[0]], &options, Some(2000), stream)?;
+        all_down(joined, stream)
     }),
     ("export", |given, stream| {
         let field = Field::new("f", given.values.data_type().clone(), true);

@@ -17,7 +17,7 @@ use bowstring::{DeviceArray, DeviceBatch, Error, Stream};
 
 use crate::support::*;
 
-const KINDS: [JoinKind; 10] = [
+pub const KINDS: [JoinKind; 10] = [
     JoinKind::Inner,
     JoinKind::Left,
     JoinKind::Right,

@@ -6,6 +6,7 @@ mod array_agg;
 mod atomics;
 mod batches;
 mod bench_model;
+mod beyond_memory;
 mod bounds;
 mod cast;
 mod cast_devices;

@@ -50,7 +50,7 @@ fn polled<T>(
 }
 
 /// Polls whenever it wakes this thread, and returns how often it had to be woken.
-fn woken<T>(mut poll: impl FnMut(&mut Context<'_>) -> Poll<T>) -> (T, usize) {
+pub fn woken<T>(mut poll: impl FnMut(&mut Context<'_>) -> Poll<T>) -> (T, usize) {
     let waker = Waker::from(Arc::new(Unparks(thread::current())));
     for wakes in 0.. {
         match poll(&mut Context::from_waker(&waker)) {

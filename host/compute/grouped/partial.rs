@@ -1,10 +1,9 @@
 //! The groups of some rows.
 
-use std::sync::Arc;
+use arrow_schema::DataType;
 
-use arrow_schema::{DataType, Schema};
-
-use crate::compute::{CastOptions, TakeOptions, cast, concat, partition_by_hash, take};
+use crate::compute::host_rows::{bytes_of, parked, retyped, unparked};
+use crate::compute::{TakeOptions, concat, partition_by_hash, take};
 use crate::{DeviceArray, DeviceBatch, Result, Stream};
 
 /// The groups of some rows.
@@ -54,20 +53,11 @@ impl Partial {
         self.keys.columns().iter().chain(&self.states).chain(kept)
     }
 
-    /// The same in host memory, with text in place of views: views would keep the text of all other rows.
+    /// The same in host memory.
     pub async fn downloaded(self, stream: Stream) -> Result<Partial> {
         let mut columns = vec![];
         for column in self.columns() {
-            let packed = match column.data_type() {
-                DataType::Utf8View => Some(DataType::LargeUtf8),
-                DataType::BinaryView => Some(DataType::LargeBinary),
-                _ => None,
-            };
-            let column = match packed {
-                Some(packed) => cast(column, &packed, &CastOptions::default(), &stream).await?,
-                None => column.clone(),
-            };
-            columns.push(stream.download_later(&column)?.await?);
+            columns.push(parked(column, &stream).await?);
         }
         self.with(columns)
     }
@@ -76,7 +66,7 @@ impl Partial {
     pub async fn uploaded(&self, types: &[DataType], stream: &Stream) -> Result<Partial> {
         let mut columns = vec![];
         for (column, of) in self.columns().zip(types) {
-            columns.push(cast(&stream.upload(column)?, of, &CastOptions::default(), stream).await?);
+            columns.push(unparked(column, of, stream).await?);
         }
         self.with(columns)
     }
@@ -115,18 +105,4 @@ impl Partial {
         let some = (0..parts).filter(|part| groups.starts()[*part] < groups.starts()[part + 1]);
         some.map(part).collect()
     }
-}
-
-/// A batch of other columns, which may have other types.
-fn retyped(old: &DeviceBatch, columns: Vec<DeviceArray>) -> Result<DeviceBatch> {
-    let fields = old.schema().fields().iter().zip(&columns);
-    let fields = fields.map(|(old, new)| (**old).clone().with_data_type(new.data_type().clone()));
-    DeviceBatch::try_new(Arc::new(Schema::new(fields.collect::<Vec<_>>())), columns, old.len())
-}
-
-/// The bytes of an array's buffers.
-fn bytes_of(array: &DeviceArray) -> usize {
-    let buffers = array.buffers().iter().chain(array.validity().map(|bits| &bits.buffer));
-    let own: usize = buffers.map(|buffer| buffer.bytes().unwrap_or(0)).sum();
-    own + array.children().iter().chain(array.dictionary()).map(bytes_of).sum::<usize>()
 }

@@ -1,0 +1,97 @@
+//! Rows of a device that wait in host memory until the device has room for them again.
+
+use std::sync::Arc;
+
+use arrow_schema::{DataType, Schema};
+
+use super::{CastOptions, cast, concat};
+use crate::{DeviceArray, DeviceBatch, Result, Stream};
+
+/// Rows in host memory.
+#[derive(Clone, Debug)]
+pub(super) struct HostRows {
+    rows: DeviceBatch,
+    /// The types of the columns on the device.
+    types: Vec<DataType>,
+}
+
+impl HostRows {
+    /// Downloads rows.
+    pub async fn of(rows: &DeviceBatch, stream: &Stream) -> Result<HostRows> {
+        let types = rows.columns().iter().map(|column| column.data_type().clone()).collect();
+        let mut columns = vec![];
+        for column in rows.columns() {
+            columns.push(parked(column, stream).await?);
+        }
+        Ok(HostRows { rows: retyped(rows, columns)?, types })
+    }
+
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    pub fn bytes(&self) -> usize {
+        batch_bytes(&self.rows)
+    }
+
+    pub fn columns(&self) -> &[DeviceArray] {
+        self.rows.columns()
+    }
+
+    pub fn slice(&self, first: usize, len: usize) -> Result<HostRows> {
+        Ok(HostRows { rows: self.rows.slice(first, len)?, types: self.types.clone() })
+    }
+}
+
+/// Uploads rows, one part after the other. At least one part is needed for the columns.
+pub(super) async fn uploaded(parts: &[HostRows], stream: &Stream) -> Result<DeviceBatch> {
+    let here = Stream::cpu();
+    let mut all: Vec<&DeviceBatch> = parts.iter().map(|part| &part.rows).collect();
+    // Slices have all bytes of their texts, until they are copied.
+    let none = parts.first().map(|part| part.rows.slice(0, 0)).transpose()?;
+    all.extend(&none);
+    let all = concat(&all, &here).await?;
+    let mut columns = vec![];
+    for (column, of) in all.columns().iter().zip(parts.iter().flat_map(|part| &part.types)) {
+        columns.push(unparked(column, of, stream).await?);
+    }
+    retyped(&all, columns)
+}
+
+/// A column in host memory, with text in place of views: views would keep the text of all other rows.
+pub(super) async fn parked(column: &DeviceArray, stream: &Stream) -> Result<DeviceArray> {
+    let packed = match column.data_type() {
+        DataType::Utf8View => Some(DataType::LargeUtf8),
+        DataType::BinaryView => Some(DataType::LargeBinary),
+        _ => None,
+    };
+    let column = match packed {
+        Some(packed) => cast(column, &packed, &CastOptions::default(), stream).await?,
+        None => column.clone(),
+    };
+    stream.download_later(&column)?.await
+}
+
+/// A parked column, on a stream's device, where it has another type.
+pub(super) async fn unparked(column: &DeviceArray, of: &DataType, stream: &Stream) -> Result<DeviceArray> {
+    cast(&stream.upload(column)?, of, &CastOptions::default(), stream).await
+}
+
+/// A batch of other columns, which may have other types.
+pub(super) fn retyped(old: &DeviceBatch, columns: Vec<DeviceArray>) -> Result<DeviceBatch> {
+    let fields = old.schema().fields().iter().zip(&columns);
+    let fields = fields.map(|(old, new)| (**old).clone().with_data_type(new.data_type().clone()));
+    DeviceBatch::try_new(Arc::new(Schema::new(fields.collect::<Vec<_>>())), columns, old.len())
+}
+
+/// The bytes of the buffers of a batch.
+pub(super) fn batch_bytes(batch: &DeviceBatch) -> usize {
+    batch.columns().iter().map(bytes_of).sum()
+}
+
+/// The bytes of an array's buffers.
+pub(super) fn bytes_of(array: &DeviceArray) -> usize {
+    let buffers = array.buffers().iter().chain(array.validity().map(|bits| &bits.buffer));
+    let own: usize = buffers.map(|buffer| buffer.bytes().unwrap_or(0)).sum();
+    own + array.children().iter().chain(array.dictionary()).map(bytes_of).sum::<usize>()
+}

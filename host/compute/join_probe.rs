@@ -1,0 +1,215 @@
+//! The right side of a join of streams.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use arrow_schema::SchemaRef;
+
+use super::arrays::unnamed;
+use super::host_rows::{HostRows, uploaded};
+use super::join::{PreparedJoin, Probed, Visited, check_side, hashed_keys};
+use super::join_build::{BuiltJoin, apart, beside};
+use super::join_options::JoinKind;
+use super::parted_rows::PartedRows;
+use super::{filter, is_not_null, logical_null_count};
+use crate::{DeviceArray, DeviceBatch, Error, Result, Stream};
+
+/// Joins the batches of one right stream with a left side. Without a limit of memory, rows come in the order
+/// of [`join`](super::join()) for each batch, and left rows that depend on all right ones at the end: those of
+/// the probe that ends last.
+///
+/// ```
+/// use std::sync::Arc;
+/// use arrow_array::record_batch;
+/// use bowstring::compute::{JoinBuild, JoinKind, JoinOptions, JoinProbe};
+/// use bowstring::{DeviceBatch, Stream};
+/// # async fn joined() -> Result<(), Box<dyn std::error::Error>> {
+/// let stream = Stream::cpu();
+/// let options = JoinOptions { kind: JoinKind::Left, ..JoinOptions::default() };
+/// let mut build = JoinBuild::new(&options, &stream).memory(1 << 30);
+/// let left = DeviceBatch::try_from(&record_batch!(("id", Int32, [1, 2]), ("name", Utf8, ["a", "b"]))?)?;
+/// build.push(&left, &left.columns()[..1]).await?;
+/// let built = Arc::new(build.finish(1).await?);
+/// let right = DeviceBatch::try_from(&record_batch!(("of", Int32, [2, 2, 3]))?)?;
+/// let mut probe = JoinProbe::new(&built, right.schema(), &stream);
+/// probe.push(&right, right.columns()).await?;
+/// probe.end()?;
+/// while let Some(rows) = probe.next().await? {
+///     println!("{} rows", rows.len());
+/// }
+/// # Ok(())
+/// # }
+/// ```
+pub struct JoinProbe {
+    built: Arc<BuiltJoin>,
+    right: SchemaRef,
+    stream: Stream,
+    /// Right rows on the device, and their keys.
+    waiting: VecDeque<(DeviceBatch, Vec<DeviceArray>)>,
+    /// Right rows in host memory: the columns, and then the keys.
+    parked: PartedRows,
+    /// Of these, the pieces of the present range that are not joined yet.
+    pieces: VecDeque<Vec<HostRows>>,
+    /// The present range of parts, and its left rows, once they are needed.
+    range: usize,
+    prepared: Option<PreparedJoin>,
+    visited: Visited,
+    /// What is known of all right rows, whatever their part.
+    all: Visited,
+    ended: bool,
+}
+
+impl JoinProbe {
+    /// Joins batches of a schema.
+    pub fn new(built: &Arc<BuiltJoin>, right: &SchemaRef, stream: &Stream) -> JoinProbe {
+        JoinProbe {
+            built: built.clone(),
+            right: right.clone(),
+            stream: stream.clone(),
+            waiting: VecDeque::new(),
+            parked: PartedRows::default(),
+            pieces: VecDeque::new(),
+            range: 0,
+            prepared: None,
+            visited: Visited::default(),
+            all: Visited::default(),
+            ended: false,
+        }
+    }
+
+    /// The bytes of rows in host memory.
+    pub fn parked_bytes(&self) -> usize {
+        self.parked.bytes()
+    }
+
+    /// Adds right rows and their keys.
+    pub async fn push(&mut self, right: &DeviceBatch, keys: &[DeviceArray]) -> Result<()> {
+        check_side(right, keys, &self.stream)?;
+        if self.ended {
+            return Err(Error::invalid("join", "right rows after their end"));
+        }
+        if !self.built.is_parked() {
+            self.waiting.push_back((right.clone(), keys.to_vec()));
+            return Ok(());
+        }
+        if !right.is_empty() {
+            self.park(right, &unnamed(keys.to_vec())?).await?;
+        }
+        Ok(())
+    }
+
+    async fn park(&mut self, right: &DeviceBatch, keys: &DeviceBatch) -> Result<()> {
+        let (stream, options) = (&self.stream, &self.built.options);
+        let columns = right.columns().len();
+        let mut rows = beside(right, keys)?;
+        if options.null_aware {
+            let nulls = logical_null_count(&keys.columns()[0], stream).await? > 0;
+            self.all.saw(nulls);
+            if options.kind == JoinKind::RightAnti {
+                if self.built.parked_nulls() {
+                    return Ok(());
+                }
+                // A part without left rows knows nothing of those in others, which a null key may equal.
+                rows = filter(&rows, &is_not_null(&keys.columns()[0], stream).await?, stream).await?;
+            }
+        }
+        self.all.saw(false);
+        let (_, keys) = apart(&rows, columns)?;
+        let hashed = hashed_keys(&keys, options, stream).await?;
+        self.parked.push(&rows, &hashed, stream).await
+    }
+
+    /// Says that no more right rows come.
+    pub fn end(&mut self) -> Result<()> {
+        if self.ended {
+            return Ok(());
+        }
+        self.ended = true;
+        self.begin_range()
+    }
+
+    /// Returns the next rows that are known; `None` if there are none until more is pushed, or at all.
+    pub async fn next(&mut self) -> Result<Option<DeviceBatch>> {
+        loop {
+            let rows = if let Some((right, keys)) = self.waiting.pop_front() {
+                self.joined(right, keys).await?
+            } else if let Some(piece) = self.pieces.pop_front() {
+                let rows = uploaded(&piece, &self.stream).await?;
+                self.waiting.push_back(apart(&rows, self.right.fields().len())?);
+                continue;
+            } else if self.ended && self.range < self.built.ranges.len() {
+                let rest = self.rest().await?;
+                self.range += 1;
+                self.prepared = None;
+                self.begin_range()?;
+                rest
+            } else {
+                return Ok(None);
+            };
+            if let Some(rows) = rows.filter(|rows| !rows.is_empty()) {
+                return Ok(Some(rows));
+            }
+        }
+    }
+
+    fn begin_range(&mut self) -> Result<()> {
+        if let Some(parts) = self.built.ranges.get(self.range) {
+            self.pieces = self.parked.pieces(parts, self.built.part_bytes())?.into();
+        }
+        Ok(())
+    }
+
+    async fn prepared(&mut self) -> Result<PreparedJoin> {
+        if self.prepared.is_none() {
+            self.prepared = Some(self.built.prepared(self.range, &self.stream).await?);
+        }
+        self.prepared.clone().ok_or_else(|| Error::invalid("join", "no left rows"))
+    }
+
+    /// Joins right rows. If the result is larger than memory, that of the first half, and the other half
+    /// waits.
+    async fn joined(
+        &mut self,
+        mut right: DeviceBatch,
+        mut keys: Vec<DeviceArray>,
+    ) -> Result<Option<DeviceBatch>> {
+        let prepared = self.prepared().await?;
+        loop {
+            match prepared.probe(&right, &keys, &self.stream).await {
+                Ok(Probed { rows, visited }) => {
+                    self.visited = self.visited.and(&visited, &self.stream).await?;
+                    return Ok(rows);
+                }
+                Err(Error::OutOfMemory { .. }) if right.len() > 1 => {
+                    let (rows, first) = (right.len(), right.len() / 2);
+                    let halves = |from, len| {
+                        let keys = keys.iter().map(|key| key.slice(from, len)).collect::<Result<Vec<_>>>()?;
+                        Ok((right.slice(from, len)?, keys))
+                    };
+                    let (here, later) = (halves(0, first)?, halves(first, rows - first)?);
+                    self.waiting.push_front(later);
+                    (right, keys) = here;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// The left rows of the present range that are known when all right rows have been seen; the probe that
+    /// ends the range last returns them.
+    async fn rest(&mut self) -> Result<Option<DeviceBatch>> {
+        let mut found = std::mem::take(&mut self.visited);
+        found.saw_as(&self.all);
+        let Some(all) = self.built.end(self.range, found) else { return Ok(None) };
+        if !self.built.options.kind.has_rest() {
+            return Ok(None);
+        }
+        let mut visited = Visited::default();
+        for one in &all {
+            visited = visited.and(one, &self.stream).await?;
+        }
+        let prepared = self.prepared().await?;
+        let rest = prepared.rest(&visited, &self.right, &self.stream);
+        rest.await
+    }
+}
