@@ -4,9 +4,10 @@
 use std::any::Any;
 use std::sync::Arc;
 
+use arrow_schema::{Field, Schema};
 use bowstring::compute::Query;
 use bowstring::expr::{max, min, nth};
-use bowstring::{DeviceBatch, Stream};
+use bowstring::{DeviceArray, DeviceBatch, Stream};
 use datafusion::common::{NullEquality, ScalarValue};
 use datafusion::error::Result;
 use datafusion::logical_expr::Operator;
@@ -38,11 +39,11 @@ impl Narrowed {
         (plain && shared).then_some(Narrowed { filter, keys })
     }
 
-    /// Sets the filter to the bounds of all left keys.
-    pub async fn to(&self, left: &DeviceBatch, stream: &Stream) -> Result<()> {
+    /// Sets the filter to the bounds of all left keys. If they are not known, it lets all rows pass.
+    pub async fn to(&self, left: Option<&[DeviceArray]>, stream: &Stream) -> Result<()> {
         let mut all: Option<Arc<dyn PhysicalExpr>> = None;
-        for (number, key) in self.keys.iter().enumerate() {
-            let Some([low, high]) = bounds(left, number, stream).await? else { continue };
+        for (key, values) in self.keys.iter().zip(left.unwrap_or_default()) {
+            let Some([low, high]) = bounds(values, stream).await? else { continue };
             let within = match low.is_null() {
                 // No left row has a key, so none has a partner.
                 true => lit(false),
@@ -70,13 +71,16 @@ fn and(left: Arc<dyn PhysicalExpr>, right: Arc<dyn PhysicalExpr>) -> Arc<dyn Phy
 
 /// The least and the greatest value of a column; `None` if its values have no such order. Floats have
 /// several.
-async fn bounds(of: &DeviceBatch, column: usize, stream: &Stream) -> Result<Option<[ScalarValue; 2]>> {
-    if of.schema().field(column).data_type().is_floating() {
+async fn bounds(of: &DeviceArray, stream: &Stream) -> Result<Option<[ScalarValue; 2]>> {
+    if of.data_type().is_floating() {
         return Ok(None);
     }
-    let query = Query::new().aggregate(&[min(nth(column)), max(nth(column))]);
-    let Ok(query) = query.bind(of.schema(), &options()) else { return Ok(None) };
-    let row = query.run(of, stream).await.map_err(external)?;
+    let field = Field::new("key", of.data_type().clone(), true);
+    let schema = Arc::new(Schema::new(vec![field]));
+    let query = Query::new().aggregate(&[min(nth(0)), max(nth(0))]);
+    let Ok(query) = query.bind(&schema, &options()) else { return Ok(None) };
+    let batch = DeviceBatch::try_new(schema, vec![of.clone()], of.len()).map_err(external)?;
+    let row = query.run(&batch, stream).await.map_err(external)?;
     let row = arrived(stream.download_later(&row).map_err(external)?).await.map_err(external)?;
     let value = |column: usize| ScalarValue::try_from_array(&array_out(&row.columns()[column])?, 0);
     Ok(Some([value(0)?, value(1)?]))

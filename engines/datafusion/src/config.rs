@@ -22,8 +22,9 @@ config_namespace! {
         /// The number of uploads that a device works on at a time, for each partition.
         pub in_flight: usize, default = 2
 
-        /// Groups that a device finishes and that take more bytes than this are parked in host memory.
-        pub group_bytes: usize, default = 8 << 30
+        /// The bytes of groups, of rows to sort, and of the left rows of a join that an operator keeps on a
+        /// device. If there are more, they are parked in host memory, and processed in parts.
+        pub device_bytes: usize, default = 8 << 30
 
         /// Plans that are estimated to read fewer rows than this stay on the host, whatever the device. A
         /// plan without an estimate may run on the device.

@@ -9,9 +9,9 @@ use datafusion::arrow::datatypes::{DataType, Schema as TheirSchema};
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{JoinSide, JoinType, NullEquality, internal_err};
 use datafusion::physical_expr::expressions::Column;
-use datafusion::physical_plan::PhysicalExpr;
 use datafusion::physical_plan::joins::utils::JoinFilter;
 use datafusion::physical_plan::joins::{HashJoinExec, PartitionMode};
+use datafusion::physical_plan::{ExecutionPlan, PhysicalExpr};
 
 use crate::bounds::Narrowed;
 use crate::expression::translate;
@@ -35,6 +35,9 @@ pub(crate) struct Join {
     pub ends_without_keys: bool,
     /// Whether all right partitions share one left side.
     pub shares_left: bool,
+    /// Whether rows may come in another order than the right ones: then there may be more than a device has
+    /// memory for.
+    pub may_be_parked: bool,
     /// The filter of the right side that the left keys narrow.
     pub narrowed: Option<Narrowed>,
 }
@@ -112,6 +115,7 @@ impl Join {
             outputs,
             ends_without_rows: join.join_type().empty_build_side_produces_empty_result(),
             ends_without_keys: join.join_type().empty_map_produces_empty_result(),
+            may_be_parked: ExecutionPlan::properties(join).output_ordering().is_none(),
             narrowed: Narrowed::of(join),
             shares_left: *join.partition_mode() == PartitionMode::CollectLeft,
         })

@@ -14,7 +14,7 @@ use crate::downloads::{downloaded, left_there};
 use crate::join::Join;
 use crate::metrics::Counters;
 use crate::operator::{DeviceBatches, Open, Operator, Replaced, Task, replaced};
-use crate::probe::{Building, On, Partition, Probe, building};
+use crate::probe::{Building, On, Probe, building};
 
 /// DataFusion's join, and what ours does in its place.
 pub(crate) struct Joined {
@@ -59,15 +59,13 @@ impl Joined {
                     let rows_in =
                         MetricBuilder::new(task.metrics).counter("build_input_rows", task.partition);
                     let on = On { counters: Counters { rows_in, ..on.counters.clone() }, ..on.clone() };
-                    let begun = building(on, open(0, left)?, task.reservation());
+                    let begun = building(on, open(0, left)?, partitions, task.host_memory());
                     sides.insert(left, begun.clone());
                     begun
                 }
             }
         };
-        let partition =
-            Partition { partitions, fetch: self.theirs().fetch(), reservation: task.reservation() };
-        Probe::new(on, building, open(1, task.partition)?, partition)
+        Probe::new(on, building, open(1, task.partition)?, self.theirs().fetch(), task.host_memory())
     }
 }
 

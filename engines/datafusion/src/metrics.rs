@@ -6,8 +6,10 @@ use std::time::Instant;
 use bowstring::Stream;
 use bowstring::device::Mark;
 use datafusion::arrow::array::RecordBatch;
+use datafusion::error::Result;
+use datafusion::execution::memory_pool::MemoryReservation;
 use datafusion::physical_plan::metrics::{
-    BaselineMetrics, Count, ExecutionPlanMetricsSet, MetricBuilder, Time,
+    BaselineMetrics, Count, ExecutionPlanMetricsSet, Gauge, MetricBuilder, Time,
 };
 
 /// The counters of one partition.
@@ -61,6 +63,30 @@ impl Counters {
     pub fn down(&self, batch: &RecordBatch) {
         self.rows_down.add(batch.num_rows());
         self.bytes_down.add(batch.get_array_memory_size());
+    }
+}
+
+/// The session's memory for rows in host memory: uploads, and rows that wait there because the device may not
+/// keep them.
+pub(crate) struct HostMemory {
+    pub reservation: MemoryReservation,
+    bytes_parked: Gauge,
+}
+
+impl HostMemory {
+    /// No memory yet, for a partition.
+    pub fn new(
+        metrics: &ExecutionPlanMetricsSet,
+        partition: usize,
+        reservation: MemoryReservation,
+    ) -> HostMemory {
+        HostMemory { reservation, bytes_parked: MetricBuilder::new(metrics).gauge("bytes_parked", partition) }
+    }
+
+    /// Takes memory for rows that wait, and no other: uploads have ended.
+    pub fn parked(&self, bytes: usize) -> Result<()> {
+        self.bytes_parked.set_max(bytes);
+        self.reservation.try_resize(bytes)
     }
 }
 

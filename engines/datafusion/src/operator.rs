@@ -16,6 +16,7 @@ use datafusion::physical_plan::{ExecutionPlan, InputDistributionRequirements, Se
 use futures::stream::BoxStream;
 
 use crate::config::DeviceOptions;
+use crate::metrics::HostMemory;
 
 /// Batches on a device.
 pub(crate) type DeviceBatches = BoxStream<'static, Result<DeviceBatch>>;
@@ -46,6 +47,11 @@ impl Task<'_> {
     /// The number of rows in the session's batches.
     pub fn batch_rows(&self) -> usize {
         self.context.session_config().batch_size()
+    }
+
+    /// Memory for rows that may be parked.
+    pub fn host_memory(&self) -> HostMemory {
+        HostMemory::new(self.metrics, self.partition, self.reservation())
     }
 
     /// Memory of the session's pool, none yet.

@@ -1,14 +1,12 @@
 //! Runs a join on a device: collects the left side once, then joins the batches of the right partitions with
 //! it, each on its partition's own stream.
 
-use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
-use bowstring::compute::{PreparedJoin, Probed, Visited, concat};
-use bowstring::{Device, DeviceBatch, Error, Stream};
+use bowstring::compute::{BuiltJoin, JoinBuild, JoinProbe};
+use bowstring::{Device, DeviceBatch, Stream};
 use datafusion::arrow::array::RecordBatch;
 use datafusion::error::{DataFusionError, Result};
-use datafusion::execution::memory_pool::MemoryReservation;
 use futures::FutureExt;
 use futures::future::{BoxFuture, Shared};
 
@@ -18,19 +16,16 @@ use crate::device::stream_of;
 use crate::downloads::OnDevice;
 use crate::error::external;
 use crate::join::{Join, Side};
-use crate::metrics::{Busy, Counters};
+use crate::metrics::{Busy, Counters, HostMemory};
 use crate::operator::Source;
 use crate::streams::BatchSource;
 use crate::uploads::Uploads;
 
-/// The left side of a join, prepared for all right partitions.
+/// The left side of a join, for all right partitions.
 pub(crate) struct Built {
-    prepared: PreparedJoin,
-    left_rows: usize,
-    /// The left rows that the right partitions that have ended have found.
-    ended: Mutex<Vec<Visited>>,
-    /// The session's memory that the left side holds.
-    _reservation: MemoryReservation,
+    built: Arc<BuiltJoin>,
+    /// The memory that parked left rows hold.
+    _memory: HostMemory,
 }
 
 /// The left side under construction, awaited by all right partitions that read it.
@@ -45,33 +40,41 @@ pub(crate) struct On {
     pub counters: Counters,
 }
 
-/// Collects the left side, when it is first awaited.
-pub(crate) fn building(on: On, source: Source, reservation: MemoryReservation) -> Building {
-    async move { built(on, source, reservation).await.map(Arc::new).map_err(Arc::new) }.boxed().shared()
+/// Collects the left side for some right partitions, when it is first awaited.
+pub(crate) fn building(on: On, source: Source, partitions: usize, memory: HostMemory) -> Building {
+    async move { built(on, source, partitions, memory).await.map(Arc::new).map_err(Arc::new) }
+        .boxed()
+        .shared()
 }
 
-async fn built(on: On, source: Source, reservation: MemoryReservation) -> Result<Built> {
+async fn built(on: On, source: Source, partitions: usize, memory: HostMemory) -> Result<Built> {
     let (stream, side) = (stream_of(&on.device)?, &on.join.left);
     let mut uploads = side.uploads(source, &on);
-    let mut batches = vec![];
-    while let Some(taken) = uploads.gathered().await? {
-        reservation.try_grow(taken.bytes())?;
-        batches.push(uploads.upload(taken, &stream)?);
+    let mut build = JoinBuild::new(&on.join.options, &stream);
+    if on.join.may_be_parked {
+        build = build.memory(on.options.device_bytes);
+    }
+    let mut first = Some(side.without_rows(&stream)?);
+    loop {
+        let batch = match (first.take(), uploads.gathered().await?) {
+            (_, Some(taken)) => {
+                let Some(taken) = uploads.granted(taken, &memory.reservation, false)? else { break };
+                uploads.upload(taken, &stream)?
+            }
+            (Some(none), None) => none,
+            (None, None) => break,
+        };
+        let _timer = on.counters.baseline.elapsed_compute().timer();
+        let (moved, keys) = side.split(&batch, &stream).map_err(external)?;
+        build.push(&moved, keys.columns()).await.map_err(external)?;
+        memory.parked(build.parked_bytes())?;
     }
     let _timer = on.counters.baseline.elapsed_compute().timer();
-    let whole = match &batches[..] {
-        [] => side.without_rows(&stream)?,
-        [one] => one.clone(),
-        several => concat(&several.iter().collect::<Vec<_>>(), &stream).await.map_err(external)?,
-    };
-    drop(batches);
-    let (moved, keys) = side.split(&whole, &stream).map_err(external)?;
-    let prepared = PreparedJoin::new(&moved, keys.columns(), &on.join.options, &stream);
-    let prepared = prepared.await.map_err(external)?;
+    let built = Arc::new(build.finish(partitions).await.map_err(external)?);
     if let Some(narrowed) = &on.join.narrowed {
-        narrowed.to(&keys, &stream).await?;
+        narrowed.to(built.keys(), &stream).await?;
     }
-    Ok(Built { prepared, left_rows: whole.len(), ended: Mutex::default(), _reservation: reservation })
+    Ok(Built { built, _memory: memory })
 }
 
 impl Side {
@@ -99,15 +102,11 @@ impl Side {
 pub(crate) struct Probe {
     on: On,
     building: Building,
-    built: Option<Arc<Built>>,
-    /// The number of right partitions that read the left side.
-    partitions: usize,
+    /// The left side and the join with it, once it is known.
+    built: Option<(Arc<Built>, JoinProbe)>,
     stream: Stream,
     uploads: Uploads,
-    reservation: MemoryReservation,
-    /// Right batches, or parts of them, that are on the device.
-    waiting: VecDeque<DeviceBatch>,
-    visited: Visited,
+    memory: HostMemory,
     /// Whether all rows of this partition have been joined.
     ended: bool,
     /// The number of rows that may still be emitted.
@@ -115,25 +114,20 @@ pub(crate) struct Probe {
     busy: Busy,
 }
 
-/// The place of a partition among those that share a left side, and its limits.
-pub(crate) struct Partition {
-    pub partitions: usize,
-    pub fetch: Option<usize>,
-    pub reservation: MemoryReservation,
-}
-
 impl Probe {
-    pub fn new(on: On, building: Building, source: Source, partition: Partition) -> Result<Probe> {
-        let Partition { partitions, fetch, reservation } = partition;
+    pub fn new(
+        on: On,
+        building: Building,
+        source: Source,
+        fetch: Option<usize>,
+        memory: HostMemory,
+    ) -> Result<Probe> {
         let stream = stream_of(&on.device)?;
         Ok(Probe {
             building,
             built: None,
-            partitions,
             uploads: on.join.right.uploads(source, &on),
-            reservation,
-            waiting: VecDeque::new(),
-            visited: Visited::default(),
+            memory,
             ended: false,
             left: fetch.unwrap_or(usize::MAX),
             busy: Busy::new(&stream, &on.counters),
@@ -142,64 +136,49 @@ impl Probe {
         })
     }
 
-    async fn built(&mut self) -> Result<Arc<Built>> {
-        if let Some(built) = &self.built {
-            return Ok(built.clone());
+    /// Awaits the left side, which may say that no right row is needed.
+    async fn begin(&mut self) -> Result<()> {
+        if self.built.is_some() {
+            return Ok(());
         }
         let built = self.building.clone().await.map_err(DataFusionError::Shared)?;
-        self.built = Some(built.clone());
-        Ok(built)
+        let left = &built.built;
+        let no_rows = self.on.join.ends_without_rows && left.rows() == 0;
+        let no_keys = self.on.join.ends_without_keys && !left.has_keys();
+        self.ended |= no_rows || no_keys;
+        let probe = JoinProbe::new(left, &self.on.join.right.moved, &self.stream);
+        self.built = Some((built, probe));
+        Ok(())
     }
 
-    /// The next right batch on the device; `None` at the end.
-    async fn next_right(&mut self) -> Result<Option<DeviceBatch>> {
-        if let Some(part) = self.waiting.pop_front() {
-            return Ok(Some(part));
-        }
-        self.reservation.free();
-        let Some(taken) = self.uploads.gathered().await? else { return Ok(None) };
-        match self.uploads.granted(taken, &self.reservation, false)? {
-            Some(taken) => self.uploads.upload(taken, &self.stream).map(Some),
-            None => Ok(None),
-        }
-    }
-
-    /// Joins a right batch. If the result is larger than memory, that of the first half, and the other half
-    /// waits.
-    async fn joined(&mut self, built: &Built, mut right: DeviceBatch) -> Result<Option<DeviceBatch>> {
+    /// The next rows of the join; `None` at the end.
+    async fn joined(&mut self) -> Result<Option<DeviceBatch>> {
+        let Some((_, probe)) = &mut self.built else { return Ok(None) };
         loop {
-            let (moved, keys) = self.on.join.right.split(&right, &self.stream).map_err(external)?;
-            match built.prepared.probe(&moved, keys.columns(), &self.stream).await {
-                Ok(Probed { rows, visited }) => {
-                    let visited = self.visited.and(&visited, &self.stream);
-                    self.visited = visited.await.map_err(external)?;
-                    return Ok(rows);
-                }
-                Err(Error::OutOfMemory { .. }) if right.len() > 1 => {
-                    let (rows, first) = (right.len(), right.len() / 2);
-                    self.waiting.push_front(right.slice(first, rows - first).map_err(external)?);
-                    right = right.slice(0, first).map_err(external)?;
-                }
-                Err(error) => return Err(external(error)),
+            if let Some(rows) = probe.next().await.map_err(external)? {
+                return Ok(Some(rows));
             }
-        }
-    }
-
-    /// The left rows that are known when all right rows have been seen; the last partition returns them.
-    async fn rest(&mut self, built: &Built) -> Result<Option<DeviceBatch>> {
-        let all = {
-            let mut ended = built.ended.lock().unwrap_or_else(PoisonError::into_inner);
-            ended.push(std::mem::take(&mut self.visited));
-            if ended.len() < self.partitions {
+            if self.ended {
                 return Ok(None);
             }
-            std::mem::take(&mut *ended)
-        };
-        let mut visited = Visited::default();
-        for one in &all {
-            visited = visited.and(one, &self.stream).await.map_err(external)?;
+            // The rows of the batch before are not needed any more.
+            self.memory.parked(probe.parked_bytes())?;
+            let taken = match self.uploads.gathered().await? {
+                Some(taken) => self.uploads.granted(taken, &self.memory.reservation, false)?,
+                None => None,
+            };
+            match taken {
+                Some(taken) => {
+                    let right = self.uploads.upload(taken, &self.stream)?;
+                    let (moved, keys) = self.on.join.right.split(&right, &self.stream).map_err(external)?;
+                    probe.push(&moved, keys.columns()).await.map_err(external)?;
+                }
+                None => {
+                    self.ended = true;
+                    probe.end().map_err(external)?;
+                }
+            }
         }
-        built.prepared.rest(&visited, &self.on.join.right.moved, &self.stream).await.map_err(external)
     }
 
     /// The output columns of a result, up to the partition's limit.
@@ -217,28 +196,20 @@ impl Probe {
 
 impl BatchSource<DeviceBatch> for Probe {
     async fn next(&mut self) -> Result<Option<DeviceBatch>> {
-        let built = self.built().await?;
-        let no_rows = self.on.join.ends_without_rows && built.left_rows == 0;
-        let no_keys = self.on.join.ends_without_keys && !built.prepared.has_keys();
-        if self.left == 0 || no_rows || no_keys {
-            self.ended = true;
+        self.begin().await?;
+        if self.left == 0 {
+            return Ok(None);
         }
-        while !self.ended {
-            let from = self.stream.mark().map_err(external)?;
-            let rows = match self.next_right().await? {
-                Some(right) => self.joined(&built, right).await?,
-                None => {
-                    self.ended = true;
-                    self.rest(&built).await?
-                }
-            };
-            self.busy.queued(from).map_err(external)?;
-            if let Some(rows) = rows.filter(|rows| !rows.is_empty()) {
-                return self.output(&rows).map(Some);
+        let from = self.stream.mark().map_err(external)?;
+        let rows = self.joined().await?;
+        self.busy.queued(from).map_err(external)?;
+        match rows {
+            Some(rows) => self.output(&rows).map(Some),
+            None => {
+                self.busy.count();
+                Ok(None)
             }
         }
-        self.busy.count();
-        Ok(None)
     }
 }
 

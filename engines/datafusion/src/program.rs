@@ -149,7 +149,7 @@ impl Program {
                 let within = if conditional { condition(chain, &mut inputs)? } else { None };
                 let (predicate, schema) = (within.as_ref().map(|made| &made.expr), inputs.schema());
                 let query = predicate.into_iter().fold(Query::new(), Query::filter);
-                let query = query.group_by(&states.keys).group_limit(options.group_bytes);
+                let query = query.group_by(&states.keys).group_limit(options.device_bytes);
                 let query = query.aggregate(if finishes { &states.results } else { &states.aggregations });
                 let aggregates = query.bind(&schema, &meaning()).ok()?;
                 let finished = match finishes {

@@ -3,10 +3,9 @@
 use std::fmt;
 use std::sync::Arc;
 
-use bowstring::compute::concat;
+use bowstring::compute::{Sorted as SortedRows, Sorting};
 use bowstring::{DeviceBatch, Stream};
 use datafusion::error::Result;
-use datafusion::execution::memory_pool::MemoryReservation;
 use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::physical_plan::{ExecutionPlan, SendableRecordBatchStream};
 
@@ -14,7 +13,7 @@ use crate::device::stream_of;
 use crate::downloads::{OnDevice, downloaded, left_there};
 use crate::error::external;
 use crate::inputs::Inputs;
-use crate::metrics::{Busy, Counters};
+use crate::metrics::{Busy, Counters, HostMemory};
 use crate::operator::{DeviceBatches, Open, Operator, Replaced, Source, Task, replaced};
 use crate::streams::BatchSource;
 use crate::top::Order;
@@ -44,16 +43,19 @@ impl Sorted {
         &self.node[0]
     }
 
-    fn sorting(&self, task: &Task<'_>, source: Source) -> Result<Sorting> {
+    fn sorting(&self, task: &Task<'_>, source: Source) -> Result<Rows> {
         let stream = stream_of(task.device)?;
         let counters = Counters::new(task.metrics, task.partition, true);
         let all = Inputs::all_of(&task.schema);
         let columns = (all.used().to_vec(), all.schema());
-        Ok(Sorting {
-            order: self.order.clone(),
-            fetch: self.theirs().fetch(),
-            uploads: Some(Uploads::new(source, columns, task.options, &counters)),
-            reservation: task.reservation(),
+        let mut sorting = Sorting::new(self.order.columns(), &stream).memory(task.options.device_bytes);
+        if let Some(rows) = self.theirs().fetch() {
+            sorting = sorting.limit(rows);
+        }
+        Ok(Rows {
+            unsorted: Some((sorting, Uploads::new(source, columns, task.options, &counters))),
+            sorted: None,
+            memory: task.host_memory(),
             busy: Busy::new(&stream, &counters),
             stream,
             counters,
@@ -95,55 +97,37 @@ impl Operator for Sorted {
     }
 }
 
-/// The sort of a partition.
-struct Sorting {
-    order: Order,
-    fetch: Option<usize>,
-    /// The rows, which are sorted together; `None` afterwards.
-    uploads: Option<Uploads>,
-    /// The session's memory that uploads hold.
-    reservation: MemoryReservation,
+/// The rows of a partition.
+struct Rows {
+    /// The sort and its input; `None` once all of it has been read.
+    unsorted: Option<(Sorting, Uploads)>,
+    sorted: Option<SortedRows>,
+    memory: HostMemory,
     stream: Stream,
     busy: Busy,
     counters: Counters,
 }
 
-impl BatchSource<DeviceBatch> for Sorting {
+impl BatchSource<DeviceBatch> for Rows {
     async fn next(&mut self) -> Result<Option<DeviceBatch>> {
-        let Some(mut uploads) = self.uploads.take() else { return Ok(None) };
         let from = self.stream.mark().map_err(external)?;
-        let mut batches = vec![];
-        while let Some(taken) = uploads.gathered().await? {
-            let Some(taken) = uploads.granted(taken, &self.reservation, false)? else { break };
-            batches.push(uploads.upload(taken, &self.stream)?);
-            // The first rows of an order are among the first of some batches and the first of others.
-            if let Some(rows) = self.fetch
-                && batches.iter().map(DeviceBatch::len).sum::<usize>() > (4 * rows).max(1 << 16)
-            {
-                batches = self.sorted(&batches).await?.into_iter().collect();
+        if let Some((mut sorting, mut uploads)) = self.unsorted.take() {
+            while let Some(taken) = uploads.gathered().await? {
+                let Some(taken) = uploads.granted(taken, &self.memory.reservation, false)? else { break };
+                let batch = uploads.upload(taken, &self.stream)?;
+                sorting.push(&batch).await.map_err(external)?;
+                self.memory.parked(sorting.parked_bytes())?;
             }
+            self.sorted = Some(sorting.finish().await.map_err(external)?);
         }
-        let sorted = self.sorted(&batches).await?;
+        let Some(sorted) = &mut self.sorted else { return Ok(None) };
+        let rows = sorted.next().await.map_err(external)?;
         self.busy.queued(from).map_err(external)?;
-        Ok(sorted)
+        Ok(rows)
     }
 }
 
-impl Sorting {
-    async fn sorted(&mut self, batches: &[DeviceBatch]) -> Result<Option<DeviceBatch>> {
-        let all = match batches {
-            [] => return Ok(None),
-            [one] => one.clone(),
-            several => {
-                let several: Vec<_> = several.iter().collect();
-                concat(&several, &self.stream).await.map_err(external)?
-            }
-        };
-        self.order.sorted(&all, self.fetch, &self.stream).await.map(Some).map_err(external)
-    }
-}
-
-impl OnDevice for Sorting {
+impl OnDevice for Rows {
     fn counters(&self) -> &Counters {
         &self.counters
     }

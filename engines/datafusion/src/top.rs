@@ -33,6 +33,11 @@ impl Order {
         by.collect::<Option<_>>().map(Order)
     }
 
+    /// The numbers of the columns, and their directions.
+    pub fn columns(&self) -> &[(usize, SortOptions)] {
+        &self.0
+    }
+
     /// The rows of a batch in this order, or the first of them. Rows with equal keys stay in their order.
     pub async fn sorted(
         &self,

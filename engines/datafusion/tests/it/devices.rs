@@ -25,6 +25,12 @@ const QUERIES: &[&str] = &[
     "SELECT l.v, r.d15 FROM t AS l LEFT JOIN t AS r ON l.i64 = r.i64 AND l.i32 < r.i32",
 ];
 
+/// Queries whose rows are parked in host memory if a device may keep few.
+const PARKED: [&str; 2] = [
+    "SELECT l.i32, r.i64 FROM t AS l FULL JOIN t AS r ON l.i64 = r.i64 AND l.i32 < r.i32 WHERE l.i32 < 9",
+    "SELECT i32, i64 FROM t WHERE i8 > 5 ORDER BY i64, i32",
+];
+
 fn emulated(name: &str) -> EmulatedDevice {
     let device = EmulatedDevice::new(EmulatorOptions::default()).unwrap();
     name_device(name, device.device());
@@ -33,7 +39,7 @@ fn emulated(name: &str) -> EmulatedDevice {
 
 /// Checks that a query leaves nothing on the device once the tasks of its other partitions have ended: when
 /// one fails, the others are cancelled, and end when they are next polled.
-async fn nothing_left(device: &EmulatedDevice, what: &str) {
+pub async fn nothing_left(device: &EmulatedDevice, what: &str) {
     for _ in 0..1000 {
         tokio::task::yield_now().await;
         drain(device.device());
@@ -73,7 +79,8 @@ async fn failing_calls_end_queries_and_leave_nothing() {
     let (context, plain) = (on("failing").await, on("off").await);
     register(&[&context, &plain], "t", batches(8, true));
     let mut failures = 0;
-    for sql in QUERIES {
+    for (sql, bytes) in QUERIES.iter().map(|sql| (*sql, 1 << 30)).chain(PARKED.map(|sql| (sql, 2000))) {
+        answer(&context, &format!("SET bowstring.device_bytes = {bytes}")).await.unwrap();
         let sorted = |mut rows: Vec<String>| {
             rows.sort();
             rows
@@ -143,7 +150,7 @@ async fn joins_larger_than_memory_come_in_parts() {
 }
 
 /// A session over a pool, on a device.
-async fn pooled(pool: Arc<dyn MemoryPool>, device: &str) -> SessionContext {
+pub async fn pooled(pool: Arc<dyn MemoryPool>, device: &str) -> SessionContext {
     let runtime = RuntimeEnvBuilder::new().with_memory_pool(pool).build_arc().unwrap();
     let config = SessionConfig::new().with_target_partitions(1);
     let builder =

@@ -143,7 +143,7 @@ async fn groups_are_finished_on_the_device() {
 async fn groups_beyond_a_limit_are_parked() {
     let (context, plain) = (on("emulator").await, on("off").await);
     register(&[&context, &plain], "t", batches(2, true));
-    answer(&context, "SET bowstring.group_bytes = 2000").await.unwrap();
+    answer(&context, "SET bowstring.device_bytes = 2000").await.unwrap();
     for sql in [
         "SELECT i64, v, count(*), sum(d15), max(w) FROM t GROUP BY i64, v",
         "SELECT count(*) FROM (SELECT DISTINCT i64, j64, s FROM t)",

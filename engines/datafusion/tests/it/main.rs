@@ -5,6 +5,7 @@ mod expressions;
 mod fuzz;
 mod groups;
 mod joins;
+mod limits;
 mod plans;
 mod slt;
 mod support;
