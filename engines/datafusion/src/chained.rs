@@ -11,8 +11,8 @@ use datafusion::physical_plan::execution_plan::{
 };
 use datafusion::physical_plan::statistics::StatisticsArgs;
 use datafusion::physical_plan::{
-    ExecutionPlan, ExecutionPlanProperties as _, InputDistributionRequirements, PhysicalExpr,
-    SendableRecordBatchStream,
+    Distribution, ExecutionPlan, ExecutionPlanProperties as _, InputDistributionRequirements, Partitioning,
+    PhysicalExpr, SendableRecordBatchStream,
 };
 
 use crate::chain::Chain;
@@ -246,7 +246,15 @@ impl Operator for Chained {
     fn input_distribution_requirements(&self) -> InputDistributionRequirements {
         // The other nodes require nothing, and the first one only if it is not this that merges partitions.
         let node = if self.merges { self.nodes.len() - 1 } else { 0 };
-        self.nodes[node].input_distribution_requirements()
+        let required = self.nodes[node].input_distribution_requirements();
+        // Keys are expressions over the input of the first node, which the others may name otherwise. The rows
+        // are partitioned as it requires, and have to stay so.
+        match self.input().output_partitioning() {
+            Partitioning::Hash(keys, _) if node + 1 < self.nodes.len() && requires_keys(&required) => {
+                InputDistributionRequirements::new(vec![Distribution::KeyPartitioned(keys.clone())])
+            }
+            _ => required,
+        }
     }
 
     fn maintains_input_order(&self) -> Vec<bool> {
@@ -348,4 +356,9 @@ impl Operator for Chained {
             false => gpu::run_on_device(run, source),
         }
     }
+}
+
+/// Whether rows have to be partitioned by keys.
+fn requires_keys(required: &InputDistributionRequirements) -> bool {
+    matches!(required.child_distribution(0), Some(Distribution::KeyPartitioned(_)))
 }

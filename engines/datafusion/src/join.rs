@@ -62,6 +62,10 @@ enum Place {
 impl Join {
     /// Translates a join; `None` if any part of it has no counterpart.
     pub fn translate(join: &HashJoinExec) -> Option<Join> {
+        // Ours knows of nulls only where nothing but one key decides.
+        if join.null_aware && (join.filter().is_some() || join.on().len() != 1) {
+            return None;
+        }
         let (left, right) = (join.left().schema(), join.right().schema());
         let mut places = places(*join.join_type(), left.fields().len(), right.fields().len());
         if let Some(projection) = &join.projection {

@@ -1,9 +1,15 @@
 //! Files of queries with their answers, in the format of sqllogictest: `statement ok`, `query` with rows
 //! after `----`, and `query error` with the class of the error. Each runs without our operators, on the CPU
 //! and on the emulator. `BOWSTRING_BLESS=1` records the answers of DataFusion alone.
+//!
+//! `their_files` runs DataFusion's own files, which are in its crate `datafusion-sqllogictest`, with and without
+//! our operators: `BOWSTRING_SLT=FOLDER cargo test --release -p bowstring-datafusion --test it -- --ignored slt`.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use datafusion::prelude::SessionContext;
 
 use crate::support::*;
 
@@ -37,7 +43,7 @@ fn files() -> Vec<PathBuf> {
     files
 }
 
-async fn said(context: &datafusion::prelude::SessionContext, record: &Record) -> Vec<String> {
+async fn said(context: &SessionContext, record: &Record) -> Vec<String> {
     match rows(context, &record.sql).await {
         Ok(rows) => rows,
         Err(class) => vec![format!("error: {class}")],
@@ -106,4 +112,90 @@ async fn files_on_the_cpu() {
 #[tokio::test]
 async fn files_on_the_emulator() {
     check("emulator").await;
+}
+
+/// The statements and queries of a file of DataFusion's, without their answers.
+fn their_records(text: &str) -> Vec<String> {
+    let mut all = vec![];
+    let mut lines = text.lines();
+    while let Some(line) = lines.next() {
+        let is_record = line.starts_with("statement") || line.starts_with("query");
+        if is_record {
+            let sql = lines.by_ref().take_while(|line| !line.is_empty() && *line != "----");
+            all.push(sql.collect::<Vec<_>>().join("\n"));
+        }
+    }
+    all
+}
+
+fn their_files(folder: &Path, found: &mut Vec<PathBuf>) {
+    let mut entries: Vec<PathBuf> = folder.read_dir().unwrap().map(|entry| entry.unwrap().path()).collect();
+    entries.sort();
+    for entry in entries {
+        match entry.is_dir() {
+            true => their_files(&entry, found),
+            false if entry.extension().is_some_and(|end| end == "slt") => found.push(entry),
+            false => {}
+        }
+    }
+}
+
+/// The answer to a query: rows in any order, or the error, or a panic.
+async fn outcome(context: &SessionContext, sql: &str) -> Result<Vec<String>, String> {
+    let (context, sql) = (context.clone(), sql.to_owned());
+    let run = async move { rows(&context, &sql).await };
+    match tokio::time::timeout(Duration::from_secs(60), tokio::spawn(run)).await {
+        Ok(Ok(Ok(mut rows))) => {
+            rows.sort();
+            Ok(rows)
+        }
+        // What a message of the planner suggests is not always the same.
+        Ok(Ok(Err(class))) => Err(class.split('(').next().unwrap_or_default().to_owned()),
+        Ok(Err(_)) => Err("panic".to_owned()),
+        Err(_) => Err("more than a minute".to_owned()),
+    }
+}
+
+/// What differs, and how many queries had an operator of ours.
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "BOWSTRING_SLT names the folder with DataFusion's files"]
+async fn their_files_with_and_without_our_operators() {
+    let Ok(folder) = std::env::var("BOWSTRING_SLT") else { panic!("BOWSTRING_SLT names no folder") };
+    let mut files = vec![];
+    their_files(Path::new(&folder), &mut files);
+    assert!(!files.is_empty(), "no files in {folder}");
+    // Some of them write files.
+    let scratch = std::env::temp_dir().join("bowstring-slt");
+    std::fs::create_dir_all(&scratch).unwrap();
+    std::env::set_current_dir(&scratch).unwrap();
+    let (mut asked, mut taken, mut differ) = (0, 0, vec![]);
+    for device in ["cpu", "emulator"] {
+        for file in &files {
+            let text = std::fs::read_to_string(file).unwrap();
+            let (ours_, plain) = (on(device).await, on("off").await);
+            for sql in their_records(&text) {
+                // Plans and settings show what is ours, and files would be written twice.
+                let start = sql.trim_start().to_lowercase();
+                if ["explain", "show", "copy"].iter().any(|word| start.starts_with(word)) {
+                    continue;
+                }
+                asked += 1;
+                let (a, b) = (outcome(&ours_, &sql).await, outcome(&plain, &sql).await);
+                let reads = start.starts_with("select") || start.starts_with("with");
+                if reads
+                    && let Ok(frame) = ours_.sql(&sql).await
+                    && let Ok(plan) = frame.create_physical_plan().await
+                {
+                    taken += usize::from(ours(&plan) > 0);
+                }
+                // A query may have several right answers: DataFusion is asked again.
+                if a != b && (!reads || outcome(&plain, &sql).await == b) {
+                    differ.push(format!("{device}, {}:\n{sql}\n  {a:?}\n  {b:?}\n", file.display()));
+                }
+            }
+        }
+    }
+    println!("{asked} statements, {taken} queries with our operators, {} answers differ", differ.len());
+    differ.iter().for_each(|one| println!("{one}"));
+    assert!(differ.is_empty(), "{} answers differ", differ.len());
 }
