@@ -16,6 +16,8 @@ use datafusion::physical_plan::filter::FilterExec;
 use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::{ExecutionPlan, InputOrderMode, PhysicalExpr};
 
+use crate::reason::Reason;
+
 /// The work of a chain, over the columns of its input.
 #[derive(Debug)]
 pub(crate) struct Chain {
@@ -80,18 +82,26 @@ pub(crate) fn reduces(aggregate: &AggregateExec) -> bool {
 }
 
 /// Whether an aggregate reduces rows to one row, to one row of state, or to rows of state by their keys, and
-/// does nothing else. An aggregate that pushes a dynamic filter into its scan does more, and one over sorted
-/// rows returns them sorted.
+/// does nothing else.
 fn is_plain(aggregate: &AggregateExec) -> bool {
+    beyond(aggregate).is_none()
+}
+
+/// The reason for which an aggregate, whatever its expressions are, has no counterpart. An aggregate that
+/// pushes a dynamic filter into its scan does more, and one over sorted rows returns them sorted.
+pub(crate) fn beyond(aggregate: &AggregateExec) -> Option<Reason> {
     let modes: &[AggregateMode] = match aggregate.group_expr().is_true_no_grouping() {
         true => &[AggregateMode::Partial, AggregateMode::Single],
         false => &[AggregateMode::Partial, AggregateMode::Single, AggregateMode::SinglePartitioned],
     };
-    modes.contains(aggregate.mode())
-        && !aggregate.group_expr().has_grouping_set()
-        && (aggregate.group_expr().is_empty() || *aggregate.input_order_mode() == InputOrderMode::Linear)
-        && aggregate.limit_options().is_none()
-        && aggregate.dynamic_expressions_produced().is_empty()
+    let linear = *aggregate.input_order_mode() == InputOrderMode::Linear;
+    let narrows = aggregate.limit_options().is_some() || !aggregate.dynamic_expressions_produced().is_empty();
+    match aggregate.group_expr() {
+        _ if !modes.contains(aggregate.mode()) => Some(Reason::Kind),
+        keys if keys.has_grouping_set() => Some(Reason::GroupingSets),
+        keys if !keys.is_empty() && !linear => Some(Reason::SortedGroups),
+        _ => narrows.then_some(Reason::Narrows),
+    }
 }
 
 impl Chain {

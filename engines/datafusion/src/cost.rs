@@ -9,8 +9,9 @@ use datafusion::physical_plan::statistics::{StatisticsArgs, StatisticsContext};
 use crate::config::DeviceOptions;
 use crate::device::is_host;
 use crate::program::Shape;
+use crate::reason::Reason;
 
-/// Whether a program is expected to be no slower than the chain that it replaces.
+/// Why a program is expected to be slower than the chain that it replaces; `None` if it pays.
 ///
 /// On the CPU no data moves, because both sides share the columns. Aggregates without keys pay, with a
 /// condition or without. Groups do not: DataFusion's one table for all batches of a partition took 0.4 to 1
@@ -24,34 +25,43 @@ use crate::program::Shape;
 /// one row or one for each group, and for filters, but not if the input is estimated to have fewer rows than
 /// `device_min_rows`. If the rows are there, what comes down are fewer rows or columns; to compute some there
 /// does not cost more.
-pub(crate) fn pays(
+pub(crate) fn against(
     shape: &Shape,
     input: &Arc<dyn ExecutionPlan>,
     there: bool,
     device: &Device,
     options: &DeviceOptions,
-) -> bool {
+) -> Option<Reason> {
+    let reduces = shape.aggregates || shape.filters;
     if options.always {
-        return shape.aggregates || shape.filters || shape.computed > 0 || shape.top || there;
+        let works = reduces || shape.computed > 0 || shape.top || there;
+        return (!works).then_some(Reason::ComputesNothing);
     }
     if is_host(device) {
-        return on_the_host(shape);
+        return (!on_the_host(shape)).then_some(Reason::Cpu);
     }
-    is_large(input, options) && (shape.aggregates || shape.filters || there)
+    few_rows(&[input], options).or_else(|| (!reduces && !there).then_some(Reason::OnTheHost))
 }
 
-/// Whether a join of two inputs is expected to be no slower on a device: if either is large. On the CPU it
-/// is left to DataFusion.
-pub(crate) fn join_pays(
+/// Why a join of two inputs is expected to be slower on a device: neither is large, or the device is the CPU,
+/// where joins are left to DataFusion.
+pub(crate) fn against_join(
     inputs: &[&Arc<dyn ExecutionPlan>],
     device: &Device,
     options: &DeviceOptions,
-) -> bool {
-    options.always || !is_host(device) && inputs.iter().any(|input| is_large(input, options))
+) -> Option<Reason> {
+    match is_host(device) {
+        _ if options.always => None,
+        true => Some(Reason::Cpu),
+        false => few_rows(inputs, options),
+    }
 }
 
-fn is_large(input: &Arc<dyn ExecutionPlan>, options: &DeviceOptions) -> bool {
-    rows(input).is_none_or(|rows| rows >= options.device_min_rows)
+/// The estimate of the largest input, if no input is large.
+fn few_rows(inputs: &[&Arc<dyn ExecutionPlan>], options: &DeviceOptions) -> Option<Reason> {
+    let estimates = inputs.iter().map(|input| rows(input)).collect::<Option<Vec<_>>>()?;
+    let (rows, least) = (estimates.into_iter().max().unwrap_or(0), options.device_min_rows);
+    (rows < least).then_some(Reason::FewRows { rows, least })
 }
 
 fn on_the_host(shape: &Shape) -> bool {

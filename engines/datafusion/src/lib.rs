@@ -19,6 +19,7 @@
 
 mod aggregate;
 mod arguments;
+mod blame;
 mod bounds;
 mod bridge;
 mod casts;
@@ -47,6 +48,7 @@ mod metrics;
 mod operator;
 mod probe;
 mod program;
+mod reason;
 mod rows;
 mod rule;
 mod scan;
@@ -59,6 +61,7 @@ mod texts;
 mod top;
 mod types;
 mod uploads;
+mod why;
 
 use std::sync::Arc;
 
@@ -70,9 +73,11 @@ pub use bridge::{batches_at, batches_of};
 pub use config::DeviceOptions;
 pub use device::{name_device, open};
 pub use exec::DeviceExec;
+pub use reason::Reason;
 pub use rule::DeviceRule;
 pub use scan::DeviceScan;
 pub use table::{DeviceTable, host_table};
+pub use why::{Declined, why_not};
 
 /// Adds our options and our rule to a session builder. The rule runs after all rules that change plans,
 /// before the one that checks them.

@@ -17,7 +17,7 @@ use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties as _};
 use crate::chain::nodes;
 use crate::chained::Chained;
 use crate::config::DeviceOptions;
-use crate::cost::{join_pays, pays};
+use crate::cost::{against, against_join};
 use crate::device::{is_host, open};
 use crate::exchange::{is_round_robin, matter_below, with_a_shared_side};
 use crate::exec::{DeviceExec, is_on_device};
@@ -123,7 +123,7 @@ impl Rewrite {
             };
             let input = ours.input();
             let there = self.stays(input)?;
-            if pays(&ours.program().shape, input, there, &self.device, &self.options) {
+            if against(&ours.program().shape, input, there, &self.device, &self.options).is_none() {
                 return Ok(Some(ours));
             }
         }
@@ -170,7 +170,8 @@ impl Rewrite {
 
     /// The join that this node is, if it can be translated and it pays.
     fn joined(&self, plan: &Arc<dyn ExecutionPlan>) -> Option<Joined> {
-        Joined::of(plan).filter(|_| join_pays(&plan.children(), &self.device, &self.options))
+        let pays = || against_join(&plan.children(), &self.device, &self.options).is_none();
+        Joined::of(plan).filter(|_| pays())
     }
 
     /// The operator below a sort that keeps only the first rows.

@@ -7,12 +7,22 @@ use bowstring::compute::{SortColumn, SortOptions, sort_by};
 use bowstring::{DeviceBatch, Stream};
 use datafusion::arrow::datatypes::{DataType, Schema};
 use datafusion::error::Result;
+use datafusion::physical_expr::PhysicalSortExpr;
 use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::projection::{ProjectionExec, ProjectionExpr};
 use datafusion::physical_plan::sorts::sort::SortExec;
 
 use crate::types::is_flat;
+
+/// The column and the direction of a key; `None` if devices do not sort by it.
+pub(crate) fn sort_column(key: &PhysicalSortExpr, schema: &Schema) -> Option<(usize, SortOptions)> {
+    let column = key.expr.downcast_ref::<Column>()?.index();
+    let options = SortOptions { descending: key.options.descending, nulls_first: key.options.nulls_first };
+    let data_type = schema.field(column).data_type();
+    let sorts = is_flat(data_type) && !matches!(data_type, DataType::Interval(_));
+    sorts.then_some((column, options))
+}
 
 /// An order by columns.
 #[derive(Clone, Debug)]
@@ -22,14 +32,7 @@ impl Order {
     /// The order of a sort; `None` if devices do not sort by its keys.
     pub fn of(sort: &SortExec) -> Option<Order> {
         let schema = sort.input().schema();
-        let by = sort.expr().iter().map(|key| {
-            let column = key.expr.downcast_ref::<Column>()?.index();
-            let options =
-                SortOptions { descending: key.options.descending, nulls_first: key.options.nulls_first };
-            let data_type = schema.field(column).data_type();
-            let sorts = is_flat(data_type) && !matches!(data_type, DataType::Interval(_));
-            sorts.then_some((column, options))
-        });
+        let by = sort.expr().iter().map(|key| sort_column(key, &schema));
         by.collect::<Option<_>>().map(Order)
     }
 

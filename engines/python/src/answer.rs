@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use bowstring::array::Batches;
 use bowstring_datafusion::batches_of;
+use bowstring_sql::left_to_datafusion;
 use bowstring_sql::progress::Watch;
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::SchemaRef;
@@ -98,16 +99,19 @@ impl Answer {
         Answer::to_arrow(this)?.call_method0("to_pandas")
     }
 
-    /// Describe the plan, in which `DeviceExec` is an operator of bowstring's. With `analyze`, run it and say
-    /// what each operator did.
+    /// Describe the plan, in which `DeviceExec` is an operator of bowstring's, and say why other operators are
+    /// left to DataFusion. With `analyze`, run it and say what each operator did.
     #[pyo3(signature = (*, analyze = false))]
     fn explain(&self, py: Python<'_>, analyze: bool) -> PyResult<String> {
         let query = self.query.clone();
         wait(py, async move {
-            let rows = query.explain(false, analyze)?.collect().await?;
+            let rows = query.clone().explain(false, analyze)?.collect().await?;
             let shown =
                 rows.iter().map(|rows| rows.project(&[1])).collect::<std::result::Result<Vec<_>, _>>()?;
-            Ok(pretty_format_batches(&shown)?.to_string())
+            let context = query.task_ctx();
+            let plan = query.create_physical_plan().await?;
+            let left = left_to_datafusion(&plan, context.session_config().options())?;
+            Ok(format!("{}\n{left}", pretty_format_batches(&shown)?))
         })
     }
 

@@ -96,6 +96,8 @@ def test_plans_show_operators_of_ours() -> None:
     assert "input_rows=5000" in answer.explain(analyze=True).replace("5.00 K", "5000")
     off = sql("select sum(x * 2) as s from t where k < 3", tables, device="off")
     assert "DeviceExec" not in off.explain()
+    left = sql("select x from t where reverse(cast(x as text)) = '1'", tables, device="cpu").explain()
+    assert "left to DataFusion:\n  FilterExec: CAST(x@0 AS Utf8" in left
     assert answer.to_arrow() == off.to_arrow()
 
 

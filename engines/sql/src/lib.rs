@@ -7,8 +7,13 @@
 pub mod files;
 pub mod progress;
 
+use bowstring_datafusion::why_not;
+use datafusion::config::ConfigOptions;
 use datafusion::error::Result;
+use datafusion::physical_plan::ExecutionPlan;
 use datafusion::prelude::{SessionConfig, SessionContext};
+use std::fmt::Write;
+use std::sync::Arc;
 
 /// A session on a device, with so many partitions, or as many as there are cores, and other options by name.
 pub fn session<'a>(
@@ -30,4 +35,18 @@ pub fn session<'a>(
 /// Sets an option of DataFusion's or ours.
 pub fn set(context: &SessionContext, key: &str, value: &str) -> Result<()> {
     context.state_ref().write().config_mut().options_mut().set(key, value)
+}
+
+/// The operators of a plan that are left to DataFusion, each on a line with the reason; empty if there are
+/// none, or if the device is off.
+pub fn left_to_datafusion(plan: &Arc<dyn ExecutionPlan>, config: &ConfigOptions) -> Result<String> {
+    let mut text = String::new();
+    for declined in why_not(plan, config)? {
+        if text.is_empty() {
+            text += "left to DataFusion:\n";
+        }
+        // Writing to a string does not fail.
+        let _ = writeln!(text, "  {declined}");
+    }
+    Ok(text)
 }

@@ -1,6 +1,7 @@
 //! Runs statements in a session, and writes their answers.
 
 use crate::output::{Form, Output};
+use bowstring_sql::left_to_datafusion;
 use bowstring_sql::progress::{Watch, rows_read};
 use datafusion::error::{DataFusionError, Result};
 use datafusion::physical_plan::display::DisplayableExecutionPlan;
@@ -51,7 +52,8 @@ impl Shell {
             eprintln!("planned in {}: {}", shown(start.elapsed()), operators(plan.as_ref()));
         }
         if self.explain {
-            println!("{}", DisplayableExecutionPlan::new(plan.as_ref()).indent(false));
+            let shown = DisplayableExecutionPlan::new(plan.as_ref()).indent(false).to_string();
+            println!("{shown}{}", self.left(&plan)?);
             return Ok(());
         }
         for round in 1..=self.repeat {
@@ -65,7 +67,9 @@ impl Shell {
             let time = start.elapsed();
             if last {
                 if self.analyze {
-                    println!("{}", DisplayableExecutionPlan::with_metrics(plan.as_ref()).indent(false));
+                    let shown =
+                        DisplayableExecutionPlan::with_metrics(plan.as_ref()).indent(false).to_string();
+                    println!("{shown}{}", self.left(&plan)?);
                 }
                 output.finish()?;
             }
@@ -76,6 +80,11 @@ impl Shell {
             }
         }
         Ok(())
+    }
+
+    /// The operators that are left to DataFusion.
+    fn left(&self, plan: &Arc<dyn ExecutionPlan>) -> Result<String> {
+        left_to_datafusion(plan, self.context.copied_config().options())
     }
 
     async fn planned(&self, statement: &Statement) -> Result<Arc<dyn ExecutionPlan>> {

@@ -8,7 +8,10 @@ use std::time::Duration;
 /// The program, whose history is in a folder.
 fn program(home: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_bowstring-sql"));
-    command.args(["--device", "cpu"]).args(arguments).env("HOME", home).current_dir(home);
+    if !arguments.contains(&"--device") {
+        command.args(["--device", "cpu"]);
+    }
+    command.args(arguments).env("HOME", home).current_dir(home);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }
@@ -66,6 +69,19 @@ fn errors_end_the_program_with_a_code() {
         let said = String::from_utf8(output.stderr).unwrap();
         assert!(!output.status.success() && !said.contains("panicked"), "{arguments:?}: {said}");
     }
+}
+
+#[test]
+fn plans_come_with_what_is_left_to_datafusion() {
+    let home = tempfile::tempdir().unwrap();
+    let query = format!("{TWO} select n from t where reverse(s) = 'a'");
+    let left = "left to DataFusion:\n  FilterExec: reverse(s@1) of Utf8 has no counterpart on devices\n";
+    for how in ["--explain", "--analyze"] {
+        let answer = answer(home.path(), &[how, &query], "");
+        assert!(answer.contains(left), "{answer}");
+    }
+    let off = answer(home.path(), &["--device", "off", "--explain", &query], "");
+    assert!(off.contains("FilterExec") && !off.contains("left to"), "{off}");
 }
 
 #[test]

@@ -11,3 +11,4 @@ mod slt;
 mod support;
 mod tables;
 mod tops;
+mod why;

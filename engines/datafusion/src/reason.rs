@@ -1,0 +1,104 @@
+//! The reasons for which a node of a plan stays DataFusion's.
+
+use std::fmt;
+
+/// Why a node of a plan stays DataFusion's. Expressions are as `EXPLAIN` shows them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Reason {
+    /// No operator of ours does what the node does.
+    Kind,
+    /// An expression has no counterpart on devices, though its parts have.
+    Expression {
+        /// The smallest such expression.
+        text: String,
+        /// The types of its parts.
+        of: Vec<String>,
+    },
+    /// An expression may be a NaN made by arithmetic, whose bits differ from one processor to another.
+    Nan {
+        /// The expression.
+        text: String,
+    },
+    /// Devices do not sort, group or join by this key.
+    Key {
+        /// The key.
+        text: String,
+        /// Its type.
+        of: String,
+    },
+    /// An aggregate or window function has no counterpart, at least not with these types and options.
+    Function {
+        /// The function with its arguments.
+        text: String,
+        /// The types of its arguments.
+        of: Vec<String>,
+    },
+    /// Each part has a counterpart, but all of them together have none.
+    Whole,
+    /// It groups by several sets of keys.
+    GroupingSets,
+    /// Its rows are sorted by the keys of its groups, and so are its groups.
+    SortedGroups,
+    /// It has a limit, or tells the scan below which rows are not needed any more.
+    Narrows,
+    /// It counts rows, and reads none of their columns.
+    ReadsNothing,
+    /// Its first step is an operator of ours. Its last step needs the rows as another node partitions them.
+    LastStep,
+    /// The condition of a join has a subquery.
+    Subquery,
+    /// DataFusion is expected to be at least as fast on the CPU.
+    Cpu,
+    /// Its input is estimated to have so few rows that moving them to the device does not pay.
+    FewRows {
+        /// The estimate.
+        rows: usize,
+        /// `bowstring.device_min_rows`.
+        least: usize,
+    },
+    /// Its rows are in host memory, and its work alone does not pay for moving them.
+    OnTheHost,
+    /// It moves columns, and computes nothing.
+    ComputesNothing,
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let of = |of: &[String]| match of {
+            [] => String::new(),
+            of => format!(" of {}", of.join(", ")),
+        };
+        match self {
+            Reason::Kind => write!(f, "there is no such operator on devices"),
+            Reason::Expression { text, of: types } => {
+                write!(f, "{text}{} has no counterpart on devices", of(types))
+            }
+            Reason::Nan { text } => write!(f, "{text} may be a NaN, whose bits depend on the processor"),
+            Reason::Key { text, of } => write!(f, "{text} of {of} is no key on devices"),
+            Reason::Function { text, of: types } => {
+                write!(f, "{text}{} has no counterpart on devices", of(types))
+            }
+            Reason::Whole => write!(f, "its expressions have counterparts one by one, but not together"),
+            Reason::GroupingSets => write!(f, "it has several grouping sets"),
+            Reason::SortedGroups => write!(f, "its rows are sorted by the keys of its groups"),
+            Reason::Narrows => write!(f, "it needs some rows only, and may skip the others"),
+            Reason::ReadsNothing => write!(f, "it counts rows, and reads no columns"),
+            Reason::LastStep => {
+                write!(
+                    f,
+                    "its first step is on the device; a node above relies on how its rows are partitioned"
+                )
+            }
+            Reason::Subquery => write!(f, "its condition has a subquery"),
+            Reason::Cpu => write!(f, "DataFusion is as fast on the CPU"),
+            Reason::FewRows { rows, least } => {
+                write!(f, "it reads about {rows} rows, fewer than bowstring.device_min_rows, {least}")
+            }
+            Reason::OnTheHost => {
+                write!(f, "its rows are in host memory, and its work is too little to move them")
+            }
+            Reason::ComputesNothing => write!(f, "it computes nothing"),
+        }
+    }
+}
