@@ -11,21 +11,22 @@ use datafusion::common::Statistics;
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::error::Result;
 use datafusion::execution::TaskContext;
-use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
 use datafusion::physical_plan::execution_plan::{
     CardinalityEffect, ChildrenPropertiesMode, ReplaceChildrenOptions,
 };
 use datafusion::physical_plan::metrics::{ExecutionPlanMetricsSet, MetricsSet};
 use datafusion::physical_plan::statistics::{ChildStats, StatisticsArgs};
 use datafusion::physical_plan::{
-    DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties as _, InputDistributionRequirements,
-    PhysicalExpr, PlanProperties, SendableRecordBatchStream,
+    DisplayAs, DisplayFormatType, ExecutionPlan, InputDistributionRequirements, PhysicalExpr, PlanProperties,
+    SendableRecordBatchStream,
 };
 use futures::StreamExt;
 
 use crate::config::DeviceOptions;
 use crate::device::is_host;
+use crate::limited::part_of;
 use crate::operator::{DeviceBatches, Operator, Replaced, Source, Task};
+use crate::passed::{Passed, passed, passes_on};
 use crate::scan::DeviceScan;
 
 /// Operations of DataFusion's nodes, run by bowstring on a device: a join, or a chain of filters, projections
@@ -96,17 +97,11 @@ pub(crate) fn is_on_device(plan: &Arc<dyn ExecutionPlan>, device: &Device) -> bo
     if let Some(scan) = plan.downcast_ref::<DeviceScan>() {
         return scan.is_on(device);
     }
-    if let Some(merged) = merged(plan) {
-        return is_on_device(merged, device);
+    if passes_on(plan) {
+        return plan.children().into_iter().all(|input| is_on_device(input, device));
     }
     plan.downcast_ref::<DeviceExec>()
         .is_some_and(|ours| ours.device.place() == device.place() && ours.operator.stays_on_device())
-}
-
-/// The input of a node that merges all partitions, in any order, into one.
-fn merged(plan: &Arc<dyn ExecutionPlan>) -> Option<&Arc<dyn ExecutionPlan>> {
-    let merge = plan.downcast_ref::<CoalescePartitionsExec>()?;
-    merge.fetch().is_none().then(|| merge.input())
 }
 
 /// A partition of a plan whose batches are on a device; `None` if they are not.
@@ -116,17 +111,20 @@ fn on_device(
     device: &Device,
     context: &Arc<TaskContext>,
 ) -> Option<Result<DeviceBatches>> {
+    if let Some(Passed { from, fetch }) = passed(plan, partition) {
+        // A partition may be executed only once: none is, unless all are on the device.
+        if !from.iter().all(|(input, _)| is_on_device(input, device)) {
+            return None;
+        }
+        let all = from.into_iter().map(|(input, partition)| on_device(input, partition, device, context));
+        let all: Result<Vec<_>> = all.collect::<Option<Vec<_>>>()?.into_iter().collect();
+        return Some(all.map(|all| part_of(futures::stream::select_all(all).boxed(), 0, fetch)));
+    }
     if !is_on_device(plan, device) {
         return None;
     }
     if let Some(scan) = plan.downcast_ref::<DeviceScan>() {
         return Some(scan.execute_on_device(partition));
-    }
-    if let Some(merged) = merged(plan) {
-        let all = 0..merged.output_partitioning().partition_count();
-        let all = all.map(|partition| on_device(merged, partition, device, context));
-        let all: Result<Vec<_>> = all.collect::<Option<Vec<_>>>()?.into_iter().collect();
-        return Some(all.map(|all| futures::stream::select_all(all).boxed()));
     }
     Some(plan.downcast_ref::<DeviceExec>()?.execute_on_device(partition, context.clone()))
 }

@@ -21,8 +21,11 @@ use crate::cost::{against, against_join};
 use crate::device::{is_host, open};
 use crate::exchange::{is_round_robin, matter_below, with_a_shared_side};
 use crate::exec::{DeviceExec, is_on_device};
+use crate::gathered::gathered;
 use crate::joined::Joined;
+use crate::limited::Limited;
 use crate::operator::Operator;
+use crate::passed::passes_on;
 use crate::sorted::Sorted;
 use crate::steps::{in_one_step, in_two_steps};
 use crate::top::{Top, all_columns};
@@ -77,6 +80,9 @@ impl Rewrite {
         if plan.is::<DeviceExec>() {
             return Ok(plan);
         }
+        if let Some(whole) = self.gathered(&plan, matters)? {
+            return self.below(whole, matters);
+        }
         if let Some(ours) = self.in_one_step(&plan, matters)? {
             return self.with_children(self.node(ours), matters);
         }
@@ -101,6 +107,9 @@ impl Rewrite {
         }
         if let Some(sort) = self.sorted(&plan)? {
             return self.with_children(self.node(sort), matters);
+        }
+        if let Some(limit) = self.limited(&plan)? {
+            return self.with_children(self.node(limit), matters);
         }
         if let Some(sort) = plan.downcast_ref::<SortExec>()
             && !is_host(&self.device)
@@ -132,21 +141,47 @@ impl Rewrite {
 
     /// Whether the rows of a plan will be on the device when our operators are in it.
     fn stays(&self, plan: &Arc<dyn ExecutionPlan>) -> Result<bool> {
-        if let [input] = plan.children()[..]
-            && (plan.is::<CoalescePartitionsExec>() || is_round_robin(plan))
-        {
-            return self.stays(input);
+        if passes_on(plan) || is_round_robin(plan) {
+            let mut all = true;
+            for input in plan.children() {
+                all = all && self.stays(input)?;
+            }
+            return Ok(all);
+        }
+        if let Some(whole) = self.gathered(plan, false)? {
+            return self.stays(&whole);
         }
         let there = is_on_device(plan, &self.device) || self.joined(plan).is_some();
         let in_one_step = self.in_one_step(plan, false)?.is_some_and(|ours| ours.stays_on_device());
         let there = there || in_one_step || self.is_chain(plan)?;
-        Ok(there || self.sorted(plan)?.is_some())
+        Ok(there || self.sorted(plan)?.is_some() || self.limited(plan)?.is_some())
     }
 
     /// The sort that this node is, if it can be translated, and what it sorts will be on the device.
     fn sorted(&self, plan: &Arc<dyn ExecutionPlan>) -> Result<Option<Sorted>> {
         match Sorted::of(plan) {
             Some(sort) if !is_host(&self.device) && self.stays(sorted_rows(plan))? => Ok(Some(sort)),
+            _ => Ok(None),
+        }
+    }
+
+    /// The limit that this node is, if what it limits will be on the device.
+    fn limited(&self, plan: &Arc<dyn ExecutionPlan>) -> Result<Option<Limited>> {
+        match Limited::of(plan) {
+            Some(limit) if !is_host(&self.device) && self.stays(limit.inputs()[0])? => Ok(Some(limit)),
+            _ => Ok(None),
+        }
+    }
+
+    /// Sorts that are merged as one sort, if a device sorts what is there, unless a node above relies on the
+    /// partitions.
+    fn gathered(
+        &self,
+        plan: &Arc<dyn ExecutionPlan>,
+        matters: bool,
+    ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+        match if matters || is_host(&self.device) { None } else { gathered(plan)? } {
+            Some(whole) if self.sorted(&whole)?.is_some() => Ok(Some(whole)),
             _ => Ok(None),
         }
     }
@@ -214,9 +249,10 @@ impl Rewrite {
 /// scans which rows it does not need any more, so it stays DataFusion's above them.
 fn sorted_rows(sort: &Arc<dyn ExecutionPlan>) -> &Arc<dyn ExecutionPlan> {
     let input = sort.children()[0];
-    let last = nodes(input).last().and_then(|last| last.children().first().copied());
+    let below = if input.is::<CoalescePartitionsExec>() { input.children()[0] } else { input };
+    let last = nodes(below).last().and_then(|last| last.children().first().copied());
     match sort.fetch() {
-        Some(_) => last.unwrap_or(input),
+        Some(_) => last.unwrap_or(below),
         None => input,
     }
 }

@@ -168,14 +168,20 @@ impl Queries {
         )
     }
 
-    /// A relation with the columns of `t`: the table, some of its rows, or a join with another one, whose
-    /// columns are of either side.
+    /// A relation with the columns of `t`: the table, some of its rows, a join with another one, whose columns
+    /// are of either side, or a union.
     fn relation(&mut self, depth: u32) -> String {
-        let pick = self.random.random_range(0..6);
+        let pick = self.random.random_range(0..7);
         if depth == 0 || pick == 0 {
             return "t".to_owned();
         }
         let left = self.relation(depth - 1);
+        if pick == 6 {
+            let (right, condition) = (self.relation(depth - 1), self.truth(1));
+            return format!(
+                "(SELECT * FROM {left} AS t UNION ALL SELECT * FROM {right} AS t WHERE {condition})"
+            );
+        }
         if pick == 1 {
             return format!("(SELECT * FROM {left} AS t WHERE {})", self.truth(1));
         }
@@ -216,7 +222,8 @@ impl Queries {
         }
         // Rows that are equal in all columns are the same rows.
         let limit = self.one(&["", " LIMIT 1", " LIMIT 17", " LIMIT 400"]);
-        format!("{query} ORDER BY ALL{limit}")
+        let offset = if limit.is_empty() { "" } else { self.one(&["", " OFFSET 1", " OFFSET 30"]) };
+        format!("{query} ORDER BY ALL{limit}{offset}")
     }
 
     fn query(&mut self) -> String {

@@ -1,122 +1,150 @@
-//! More rows than an operator may keep on a device: the same answers, by way of host memory.
+//! Limits and unions of rows that are on a device: they stay there.
 
 use std::sync::Arc;
 
-use bowstring::device::testing::{EmulatedDevice, EmulatorOptions};
-use bowstring_datafusion::name_device;
-use datafusion::arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
-use datafusion::execution::memory_pool::{GreedyMemoryPool, MemoryPool};
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::union::{InterleaveExec, UnionExec};
 use datafusion::prelude::SessionContext;
 
-use crate::devices::{nothing_left, pooled};
 use crate::support::*;
 
-const JOINS: &[&str] = &[
-    "SELECT l.v, r.d15, l.i32 FROM t AS l JOIN t AS r ON l.i64 = r.i64 AND l.i32 < r.i32",
-    "SELECT l.v, r.d15 FROM t AS l LEFT JOIN t AS r ON l.i64 = r.i64 AND l.s = r.s",
-    "SELECT l.v, r.w FROM t AS l RIGHT JOIN t AS r ON l.v = r.w AND l.day = r.day",
-    "SELECT l.s, r.s, l.f64 FROM t AS l FULL JOIN t AS r ON l.f64 = r.g64 AND l.i8 = r.i8",
-    "SELECT v, i32 FROM t WHERE EXISTS (SELECT 1 FROM t AS r WHERE r.i64 = t.j64 AND r.i32 < t.i32)",
-    "SELECT v, i32 FROM t WHERE NOT EXISTS (SELECT 1 FROM t AS r WHERE r.i64 = t.j64 AND r.d9 = t.d9)",
-    "SELECT v, i32 FROM t WHERE i64 NOT IN (SELECT j64 FROM t WHERE j64 IS NOT NULL AND i8 > 2)",
-    "SELECT v, i32 FROM t WHERE i64 NOT IN (SELECT j64 FROM t)",
+async fn two(seed: u64) -> (SessionContext, SessionContext) {
+    let (context, plain) = (on("emulator").await, on("off").await);
+    register(&[&context, &plain], "t", batches(seed, seed.is_multiple_of(2)));
+    register(&[&context, &plain], "u", batches(seed + 9, seed.is_multiple_of(2)));
+    (context, plain)
+}
+
+/// Whether one of our operators limits rows.
+fn ours_limits(plan: &Arc<dyn ExecutionPlan>) -> bool {
+    ours_has(plan, "skip=")
+}
+
+/// The value of a counter of all our operators, after a query has run.
+async fn counted_after(context: &SessionContext, sql: &str, name: &str) -> u64 {
+    counted(&rows(context, &format!("EXPLAIN ANALYZE {sql}")).await.unwrap().join("\n"), name)
+}
+
+/// Rows that are equal in all columns are the same rows, so that these orders are total.
+const ORDERED: &[&str] = &[
+    "SELECT i32 AS x, v, d15 FROM t WHERE i64 < 90 ORDER BY 1, 2, 3",
+    "SELECT t.i32 AS x, u.d9, u.s FROM t JOIN u ON t.i16 = u.i16 ORDER BY 1, 2, 3",
+    "SELECT i8 AS x, sum(i64), count(*) AS n FROM t GROUP BY i8 ORDER BY 1, 2, 3",
+    "SELECT i32 + 1 AS x, f64 FROM t WHERE b OR c ORDER BY 1 DESC NULLS LAST, 2",
 ];
 
-const SORTS: &[&str] = &[
-    "SELECT i32, i64, v, d15 FROM t WHERE i8 > 1 ORDER BY i32, i64 DESC NULLS LAST, v, d15",
-    "SELECT l.v, l.i32, r.i64 FROM t AS l JOIN t AS r ON l.i64 = r.i64 AND l.i32 < r.i32 \
-      ORDER BY v DESC, i32, r.i64",
-];
-
-async fn limited(device: &str, bytes: usize) -> SessionContext {
-    let context = on(device).await;
-    answer(&context, &format!("SET bowstring.device_bytes = {bytes}")).await.unwrap();
-    context
-}
-
 #[tokio::test]
-async fn joins_and_sorts_beyond_a_limit_give_the_same_answers() {
-    let plain = on("off").await;
-    for bytes in [2000, 20_000] {
-        let context = limited("emulator", bytes).await;
-        for seed in 0..3 {
-            register(&[&context, &plain], "t", batches(seed, seed > 0));
-            for sql in JOINS {
-                same(&context, &plain, sql).await;
-                assert!(ours_has(&plan(&context, sql).await, "join="), "{sql}");
-            }
-            for sql in SORTS {
-                assert_eq!(rows(&context, sql).await, rows(&plain, sql).await, "{bytes}, {seed}: {sql}");
-                assert!(ours_has(&plan(&context, sql).await, "sort="), "{sql}");
-            }
-            for sql in JOINS.iter().chain(SORTS).filter(|_| bytes == 2000 && seed == 0) {
-                let text = rows(&context, &format!("EXPLAIN ANALYZE {sql}")).await.unwrap().join("\n");
-                let mut parked = text.split("bytes_parked=").skip(1);
-                assert!(parked.any(|bytes| !bytes.starts_with('0')), "{text}");
-            }
-        }
-    }
-}
-
-/// Queries over five times as many bytes as the device has.
-#[tokio::test]
-async fn five_times_the_memory_of_a_device_is_enough() {
-    let device = EmulatedDevice::new(EmulatorOptions::default()).unwrap();
-    name_device("fifth", device.device());
-    let plain = on("off").await;
-    let batch = |first: i64| {
-        let keys = (first..first + 4000).map(|row| row * 7919 % 40_000);
-        let texts = keys.clone().map(|key| format!("the text of row {key}, and more of it"));
-        let columns: Vec<(&str, ArrayRef)> = vec![
-            ("k", Arc::new(Int64Array::from_iter_values(keys))),
-            ("x", Arc::new(StringArray::from_iter_values(texts))),
-        ];
-        RecordBatch::try_from_iter(columns).unwrap()
-    };
-    let rows_of: Vec<RecordBatch> = (0..10).map(|number| batch(4000 * number)).collect();
-    let bytes: usize = rows_of.iter().map(RecordBatch::get_array_memory_size).sum();
-    device.device().set_memory_limit(bytes / 5);
-    for (limit, fits) in [(bytes / 100, true), (1 << 40, false)] {
-        let context = limited("fifth", limit).await;
-        for setting in ["upload_rows = 500", "in_flight = 1"] {
-            answer(&context, &format!("SET bowstring.{setting}")).await.unwrap();
-        }
-        register(&[&context, &plain], "big", rows_of.clone());
-        for sql in [
-            "SELECT l.x, r.k FROM big AS l JOIN big AS r ON l.k = r.k",
-            "SELECT x, count(*), sum(k) FROM big GROUP BY x",
-            "SELECT k, x FROM big WHERE k >= 0 ORDER BY x DESC, k",
-        ] {
-            match fits {
-                true => assert!(same(&context, &plain, sql).await, "{sql}"),
-                false => assert_eq!(rows(&context, sql).await, Err("resources".to_owned()), "{sql}"),
-            }
-            nothing_left(&device, sql).await;
-        }
-    }
-}
-
-/// Parked rows take memory of the session's pool, and give it back.
-#[tokio::test]
-async fn parked_rows_are_bounded_by_the_pool_of_the_session() {
-    let device = EmulatedDevice::new(EmulatorOptions::default()).unwrap();
-    name_device("parked", device.device());
-    for (bytes, fits) in [(5000, false), (10 << 20, true)] {
-        let mut refused = 0;
-        let pool: Arc<dyn MemoryPool> = Arc::new(GreedyMemoryPool::new(bytes));
-        let context = pooled(pool.clone(), "parked").await;
-        answer(&context, "SET bowstring.device_bytes = 2000").await.unwrap();
-        for sql in JOINS.iter().chain(SORTS) {
-            match rows(&context, sql).await {
-                Ok(_) => {}
-                Err(error) => {
-                    refused += 1;
-                    assert!(error == "resources", "{sql}: {error}");
+async fn limited_rows_are_datafusions() {
+    for seed in 0..3 {
+        let (context, plain) = two(seed).await;
+        for sql in ORDERED {
+            for limit in ["LIMIT 7", "LIMIT 0", "OFFSET 5", "LIMIT 300 OFFSET 2", "LIMIT 9 OFFSET 100000"] {
+                let sql = format!("{sql} {limit}");
+                assert_eq!(rows(&context, &sql).await, rows(&plain, &sql).await, "{seed}: {sql}");
+                let above = format!("SELECT count(*), min(x), max(x) FROM ({sql}) WHERE x <> 5");
+                same(&context, &plain, &above).await;
+                // Sorts with a limit stay DataFusion's above scans, and groups that have one.
+                if limit.contains("OFFSET") && sql.contains("JOIN") {
+                    assert!(ours_limits(&plan(&context, &sql).await), "{sql}");
+                    assert!(ours_limits(&plan(&context, &above).await), "{above}");
                 }
             }
-            nothing_left(&device, sql).await;
-            assert_eq!(pool.reserved(), 0, "{sql}");
         }
-        assert_eq!(refused == 0, fits, "{refused} refused");
+    }
+}
+
+/// The rows are not determined, but their number is.
+#[tokio::test]
+async fn limits_without_an_order_have_as_many_rows() {
+    for seed in 0..3 {
+        let (context, plain) = two(seed).await;
+        for of in ["t WHERE i32 < 50", "t JOIN u ON t.i8 = u.i8", "t LEFT JOIN u ON t.i32 = u.i32"] {
+            for limit in ["LIMIT 1", "LIMIT 40 OFFSET 3", "OFFSET 1", "LIMIT 0", "LIMIT 5 OFFSET 1000000"] {
+                let sql = format!("SELECT count(*), count(v) >= 0 FROM (SELECT t.v FROM {of} {limit})");
+                same(&context, &plain, &sql).await;
+                let all = format!("SELECT t.i32, t.v FROM {of} {limit}");
+                let lines = |rows: std::result::Result<Vec<String>, String>| rows.map(|rows| rows.len());
+                assert_eq!(lines(rows(&context, &all).await), lines(rows(&plain, &all).await), "{all}");
+            }
+        }
+    }
+}
+
+/// A limit reads no more once it has its rows, and only these come down.
+#[tokio::test]
+async fn limits_end_their_inputs() {
+    let (context, _) = two(4).await;
+    context.sql("SET bowstring.upload_rows = 50").await.unwrap();
+    let of = |limit: &str| {
+        format!("SELECT count(v) FROM (SELECT t.v FROM t JOIN u ON t.i8 = u.i8 WHERE t.i32 < 90 {limit})")
+    };
+    let sql = of("LIMIT 3 OFFSET 2");
+    assert!(ours_limits(&plan(&context, &sql).await));
+    let some = counted_after(&context, &sql, "rows_up=").await;
+    let all = counted_after(&context, &of(""), "rows_up=").await;
+    assert!(some < all, "{some} of {all}");
+    let sql = "SELECT t.i32, t.v FROM t JOIN u ON t.i8 = u.i8 LIMIT 6 OFFSET 11";
+    assert!(ours_limits(&plan(&context, sql).await));
+    assert_eq!(counted_after(&context, sql, "rows_down=").await, 6);
+}
+
+const UNIONS: &[&str] = &[
+    // The inputs' columns have other names, and may be null or not.
+    "SELECT x, count(*), sum(y) FROM (SELECT i32 AS x, i64 AS y FROM t WHERE i8 < 50 \
+     UNION ALL SELECT i32, 1 FROM u WHERE i16 < 50) GROUP BY x",
+    "SELECT sum(x), max(v), count(*) FROM (SELECT d15 AS x, v FROM t WHERE b \
+     UNION ALL SELECT d15, w FROM u WHERE c UNION ALL SELECT d15, v FROM u WHERE b) WHERE x > 1",
+    "SELECT a.v, b.i32 FROM (SELECT i8, v FROM t WHERE b UNION ALL SELECT i8, v FROM u WHERE c) AS a \
+     JOIN (SELECT i8, i32 FROM u WHERE i32 < 9) AS b ON a.i8 = b.i8",
+    "SELECT DISTINCT k FROM (SELECT s AS k FROM t WHERE i32 < 50 UNION SELECT s FROM u WHERE i32 < 90)",
+];
+
+#[tokio::test]
+async fn unions_stay_on_the_device() {
+    fn unions(plan: &Arc<dyn ExecutionPlan>) -> bool {
+        let here = plan.is::<UnionExec>() || plan.is::<InterleaveExec>();
+        here || plan.children().into_iter().any(unions)
+    }
+    for seed in 0..3 {
+        let (context, plain) = two(seed).await;
+        for sql in UNIONS {
+            same(&context, &plain, sql).await;
+            assert!(unions(&plan(&context, sql).await), "{sql}");
+            let result = rows(&context, sql).await.unwrap().len() as u64;
+            assert!(counted_after(&context, sql, "rows_down=").await <= result, "{seed}: {sql}");
+        }
+    }
+}
+
+/// Inputs that are not on the device are uploaded, beside those that are.
+#[tokio::test]
+async fn unions_of_other_rows_are_right() {
+    for seed in 0..3 {
+        let (context, plain) = two(seed).await;
+        for sql in [
+            "SELECT i32, sum(i64) FROM (SELECT i32, i64 FROM t WHERE b UNION ALL SELECT i32, i64 FROM u) GROUP BY i32",
+            "SELECT count(*), max(v) FROM (SELECT v FROM t UNION ALL SELECT v FROM u WHERE c) WHERE v < 'b'",
+            "SELECT x FROM (SELECT reverse(s) AS x FROM t WHERE b UNION ALL SELECT s FROM u WHERE c) WHERE x > 'a'",
+            "SELECT i32, v FROM t WHERE b UNION ALL SELECT i32, v FROM u WHERE c",
+            // Here DataFusion interleaves partitions, by whose hash the groups are merged.
+            "SELECT i8, n FROM (SELECT i8, count(*) AS n FROM t GROUP BY i8 \
+             UNION ALL SELECT i8, count(*) FROM u GROUP BY i8) ORDER BY n, i8",
+        ] {
+            assert!(same(&context, &plain, sql).await, "{sql}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn limits_and_unions_of_no_rows_have_none() {
+    let (context, plain) = (on("emulator").await, on("off").await);
+    let none = datafusion::arrow::array::RecordBatch::new_empty(schema());
+    register(&[&context, &plain], "t", vec![none]);
+    register(&[&context, &plain], "u", batches(1, true));
+    for sql in ORDERED {
+        same(&context, &plain, &format!("{sql} LIMIT 3 OFFSET 1")).await;
+    }
+    for sql in UNIONS {
+        same(&context, &plain, sql).await;
     }
 }
