@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use datafusion::arrow::datatypes::{Schema, SchemaRef};
+use datafusion::physical_expr::window::WindowExpr;
 use datafusion::physical_plan::aggregates::AggregateExec;
 use datafusion::physical_plan::joins::HashJoinExec;
 use datafusion::physical_plan::sorts::sort::SortExec;
@@ -17,6 +18,7 @@ use crate::made::has_type;
 use crate::reason::Reason;
 use crate::subquery::is_pending;
 use crate::top::sort_column;
+use crate::window::{Function, window_part};
 
 /// The reason for which an expression over the columns of `schema` has no counterpart; `None` if it has one.
 pub(crate) fn of_expression(expr: &Arc<dyn PhysicalExpr>, schema: &SchemaRef) -> Option<Reason> {
@@ -99,6 +101,24 @@ pub(crate) fn of_sort(sort: &SortExec) -> Option<Reason> {
     let schema = sort.input().schema();
     let refused = sort.expr().iter().find(|key| sort_column(key, &schema).is_none())?;
     Some(Reason::Key { text: refused.expr.to_string(), of: type_text(&refused.expr, &schema) })
+}
+
+/// The reason for which a key or a function of windows has no counterpart.
+pub(crate) fn of_windows(functions: &[Arc<dyn WindowExpr>], schema: &SchemaRef) -> Option<Reason> {
+    functions.iter().find_map(|one| {
+        let by = one.order_by().iter().filter(|key| sort_column(key, schema).is_none()).map(|key| &key.expr);
+        let mut keys = one.partition_by().iter().filter(|key| window_part(key, schema).is_none()).chain(by);
+        if let Some(key) = keys.next() {
+            return Some(Reason::Key { text: key.to_string(), of: type_text(key, schema) });
+        }
+        if Function::translate(one, schema).is_some() {
+            return None;
+        }
+        let arguments = one.expressions();
+        let of = || arguments.iter().map(|argument| type_text(argument, schema)).collect();
+        let part = arguments.iter().find_map(|argument| of_expression(argument, schema));
+        Some(part.unwrap_or_else(|| Reason::Function { text: one.name().to_owned(), of: of() }))
+    })
 }
 
 fn type_text(expr: &Arc<dyn PhysicalExpr>, schema: &Schema) -> String {

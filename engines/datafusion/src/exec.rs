@@ -11,6 +11,7 @@ use datafusion::common::Statistics;
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::error::Result;
 use datafusion::execution::TaskContext;
+use datafusion::physical_expr::OrderingRequirements;
 use datafusion::physical_plan::execution_plan::{
     CardinalityEffect, ChildrenPropertiesMode, ReplaceChildrenOptions,
 };
@@ -29,8 +30,8 @@ use crate::operator::{DeviceBatches, Operator, Replaced, Source, Task};
 use crate::passed::{Passed, passed, passes_on};
 use crate::scan::DeviceScan;
 
-/// Operations of DataFusion's nodes, run by bowstring on a device: a join, or a chain of filters, projections
-/// and an aggregate over one input.
+/// Operations of DataFusion's nodes, run by bowstring on a device: a join, a sort, window functions, a limit,
+/// or a chain of filters, projections and an aggregate over one input.
 pub struct DeviceExec {
     operator: Arc<dyn Operator>,
     device: Device,
@@ -182,6 +183,10 @@ impl ExecutionPlan for DeviceExec {
 
     fn input_distribution_requirements(&self) -> InputDistributionRequirements {
         self.operator.input_distribution_requirements()
+    }
+
+    fn required_input_ordering(&self) -> Vec<Option<OrderingRequirements>> {
+        self.operator.required_input_ordering()
     }
 
     fn benefits_from_input_partitioning(&self) -> Vec<bool> {

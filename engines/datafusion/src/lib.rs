@@ -65,6 +65,8 @@ mod top;
 mod types;
 mod uploads;
 mod why;
+mod window;
+mod windowed;
 
 use std::sync::Arc;
 

@@ -9,6 +9,7 @@ use datafusion::common::Statistics;
 use datafusion::error::Result;
 use datafusion::execution::TaskContext;
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
+use datafusion::physical_expr::OrderingRequirements;
 use datafusion::physical_plan::execution_plan::{CardinalityEffect, ReplaceChildrenOptions};
 use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
 use datafusion::physical_plan::statistics::StatisticsArgs;
@@ -112,6 +113,11 @@ pub(crate) trait Operator: fmt::Debug + Send + Sync {
     /// The distribution of rows that the operations require of their inputs.
     fn input_distribution_requirements(&self) -> InputDistributionRequirements {
         self.nodes()[0].input_distribution_requirements()
+    }
+
+    /// The order of rows that the operations require of each input.
+    fn required_input_ordering(&self) -> Vec<Option<OrderingRequirements>> {
+        vec![None; self.inputs().len()]
     }
 
     /// Whether the rows keep the order of each input.

@@ -29,9 +29,10 @@ use crate::passed::passes_on;
 use crate::sorted::Sorted;
 use crate::steps::{in_one_step, in_two_steps};
 use crate::top::{Top, all_columns};
+use crate::windowed::Windowed;
 
 /// Replaces joins, and chains of filters, projections and aggregates, by our operators, if a join or a chain
-/// can be translated whole and it pays.
+/// can be translated whole and it pays; and sorts, windows and limits of rows that are on a device anyway.
 ///
 /// It runs after DataFusion's own rules: whatever they have pushed into scans stays there, and no rule moves
 /// our operators.
@@ -108,6 +109,9 @@ impl Rewrite {
         if let Some(sort) = self.sorted(&plan)? {
             return self.with_children(self.node(sort), matters);
         }
+        if let Some(windows) = self.windowed(&plan)? {
+            return self.with_children(self.node(windows), matters);
+        }
         if let Some(limit) = self.limited(&plan)? {
             return self.with_children(self.node(limit), matters);
         }
@@ -154,13 +158,22 @@ impl Rewrite {
         let there = is_on_device(plan, &self.device) || self.joined(plan).is_some();
         let in_one_step = self.in_one_step(plan, false)?.is_some_and(|ours| ours.stays_on_device());
         let there = there || in_one_step || self.is_chain(plan)?;
-        Ok(there || self.sorted(plan)?.is_some() || self.limited(plan)?.is_some())
+        let there = there || self.sorted(plan)?.is_some() || self.windowed(plan)?.is_some();
+        Ok(there || self.limited(plan)?.is_some())
     }
 
     /// The sort that this node is, if it can be translated, and what it sorts will be on the device.
     fn sorted(&self, plan: &Arc<dyn ExecutionPlan>) -> Result<Option<Sorted>> {
         match Sorted::of(plan) {
             Some(sort) if !is_host(&self.device) && self.stays(sorted_rows(plan))? => Ok(Some(sort)),
+            _ => Ok(None),
+        }
+    }
+
+    /// The window functions of this node, if all can be translated, and their rows will be on the device.
+    fn windowed(&self, plan: &Arc<dyn ExecutionPlan>) -> Result<Option<Windowed>> {
+        match Windowed::of(plan) {
+            Some(windows) if !is_host(&self.device) && self.stays(windows.inputs()[0])? => Ok(Some(windows)),
             _ => Ok(None),
         }
     }
@@ -173,15 +186,15 @@ impl Rewrite {
         }
     }
 
-    /// Sorts that are merged as one sort, if a device sorts what is there, unless a node above relies on the
-    /// partitions.
+    /// Merged partitions of sorted rows, or windows of several partitions, as one, if that will be on the
+    /// device, unless a node above relies on the partitions.
     fn gathered(
         &self,
         plan: &Arc<dyn ExecutionPlan>,
         matters: bool,
     ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
         match if matters || is_host(&self.device) { None } else { gathered(plan)? } {
-            Some(whole) if self.sorted(&whole)?.is_some() => Ok(Some(whole)),
+            Some(one) if self.stays(&one)? => Ok(Some(one)),
             _ => Ok(None),
         }
     }

@@ -27,6 +27,8 @@ use crate::device::{is_host, open};
 use crate::exec::{DeviceExec, is_on_device};
 use crate::joined::Joined;
 use crate::reason::Reason;
+use crate::window::window_functions;
+use crate::windowed::Windowed;
 
 /// Nodes that compute nothing from their rows, or that run plans of others.
 const PASS_ON: &[&str] = &[
@@ -136,6 +138,13 @@ impl Asked {
                 Some(reason) => reason,
                 None if is_host(&self.device) => Reason::Cpu,
                 None if sort.fetch().is_some() => Reason::Narrows,
+                None => Reason::OnTheHost,
+            }
+        } else if let Some(functions) = window_functions(plan) {
+            match blame::of_windows(functions, &plan.children()[0].schema()) {
+                Some(reason) => reason,
+                None if is_host(&self.device) => Reason::Cpu,
+                None if Windowed::of(plan).is_none() => Reason::Whole,
                 None => Reason::OnTheHost,
             }
         } else {

@@ -24,6 +24,7 @@ const QUERIES: &[&str] = &[
     "SELECT i8, sum(d15) FROM t WHERE i32 < 50 GROUP BY i8 ORDER BY i8",
     "SELECT count(*) FROM (SELECT l.v, r.d15 FROM t AS l JOIN t AS r ON l.i64 = r.i64 LIMIT 300 OFFSET 40)",
     "SELECT v, count(*) FROM (SELECT v FROM t WHERE b UNION ALL SELECT w FROM t WHERE c) GROUP BY v",
+    "SELECT v, sum(n) OVER (ORDER BY n, v) FROM (SELECT v, count(*) AS n FROM t GROUP BY v)",
     "SELECT l.v, r.d15 FROM t AS l LEFT JOIN t AS r ON l.i64 = r.i64 AND l.i32 < r.i32",
 ];
 

@@ -168,8 +168,8 @@ impl Queries {
         )
     }
 
-    /// A relation with the columns of `t`: the table, some of its rows, a join with another one, whose columns
-    /// are of either side, or a union.
+    /// A relation with the columns of `t`: the table, some of its rows, a join with another one, whose
+    /// columns are of either side, or a union.
     fn relation(&mut self, depth: u32) -> String {
         let pick = self.random.random_range(0..7);
         if depth == 0 || pick == 0 {
@@ -213,9 +213,63 @@ impl Queries {
         format!("(SELECT {names} FROM {left} AS l {kind} JOIN u AS r ON {on})")
     }
 
+    /// A query with functions of windows over different rows, of which any order by all columns is total.
+    fn windows(&mut self) -> String {
+        let columns = ["i8", "i32", "j64", "d15", "f64", "day", "b", "v"];
+        let mut order = columns.map(|column| {
+            let direction = self.one(&["", " DESC", " NULLS FIRST", " DESC NULLS LAST"]);
+            format!("{column}{direction}")
+        });
+        order.shuffle(&mut self.random);
+        let parts =
+            self.one(&["", "PARTITION BY i8", "PARTITION BY b, v", "PARTITION BY f64", "PARTITION BY d15"]);
+        let ends =
+            ["UNBOUNDED PRECEDING", "4 PRECEDING", "CURRENT ROW", "2 FOLLOWING", "UNBOUNDED FOLLOWING"];
+        let start = self.random.random_range(0..4);
+        let end = self.random.random_range(start.max(1)..5);
+        let frame = format!("ROWS BETWEEN {} AND {}", ends[start], ends[end]);
+        let functions: Vec<String> = (0..self.random.random_range(1..4))
+            .map(|i| {
+                let (kind, by) = (self.one(&["lag", "lead"]), self.random.random_range(0..5));
+                let column = self.one(&columns);
+                let (ranked, framed) =
+                    (self.one(&["rank()", "dense_rank()", "count(v)", "sum(d15)"]), &frame);
+                let over = |more: &str| format!("OVER ({parts} ORDER BY {}{more})", order.join(", "));
+                let peers = format!("OVER ({parts} ORDER BY {})", order[0]);
+                match self.random.random_range(0..6) {
+                    0 => format!("row_number() {} AS x{i}", over("")),
+                    1 => format!("{kind}({column}, {by}) {} AS x{i}", over("")),
+                    2 => format!("{ranked} {peers} AS x{i}"),
+                    3 => format!("first_value({column}) {} AS x{i}", over(&format!(" {framed}"))),
+                    4 => format!("last_value({column}) {} AS x{i}", over(&format!(" {framed}"))),
+                    _ => {
+                        let value = self.one(&[
+                            "sum(i32)",
+                            "sum(d15)",
+                            "avg(d15)",
+                            "min(v)",
+                            "max(day)",
+                            "count(f64)",
+                        ]);
+                        format!("{value} {} AS x{i}", over(&format!(" {framed}")))
+                    }
+                }
+            })
+            .collect();
+        let condition = self.truth(2);
+        format!(
+            "SELECT *, {} FROM (SELECT DISTINCT {} FROM t WHERE {condition})",
+            functions.join(", "),
+            columns.join(", ")
+        )
+    }
+
     /// A query over a relation, perhaps with the first rows of an order only.
     fn of_relation(&mut self) -> String {
         let relation = self.relation(2);
+        if self.random.random_bool(0.2) {
+            return self.windows();
+        }
         let query = self.query().replacen("FROM t", &format!("FROM {relation} AS t"), 1);
         if query.contains("ORDER BY") || self.random.random_bool(0.6) {
             return query;

@@ -13,3 +13,4 @@ mod support;
 mod tables;
 mod tops;
 mod why;
+mod windows;

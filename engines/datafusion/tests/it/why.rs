@@ -71,6 +71,13 @@ async fn the_part_without_a_counterpart_is_named() {
             &["HashJoinExec: its condition has a subquery"],
         ),
         (
+            "SELECT x, ntile(3) OVER (ORDER BY x) FROM (SELECT DISTINCT i8 AS x FROM t)",
+            &[
+                "WindowAggExec: ntile(Int64(3)) ORDER BY [x ASC NULLS LAST] RANGE BETWEEN UNBOUNDED PRECEDING AND \
+                 CURRENT ROW of Int64 has no counterpart on devices",
+            ],
+        ),
+        (
             "SELECT t.i32 FROM t JOIN u ON t.i32 < u.i32",
             &["NestedLoopJoinExec: there is no such operator on devices"],
         ),
