@@ -16,6 +16,7 @@ __all__ = [
     "Field",
     "GroupBy",
     "JoinTable",
+    "ReaderGroupBy",
     "RecordBatch",
     "Report",
     "Schema",
@@ -436,7 +437,7 @@ class RecordBatch:
 class GroupBy:
     def aggregate(
         self,
-        aggregations: _Aggregations | list[Aggregation | tuple[Any, str]] | None = None,
+        aggregations: _Aggregations | list[tuple[Any, str]] | list[Aggregation | tuple[Any, str]] | None = None,
         where: Expr | None = None,
         *,
         overflow: _Overflow = "error",
@@ -444,6 +445,20 @@ class GroupBy:
         floats: _Floats = "total",
         stream: Stream | None = None,
     ) -> RecordBatch: ...
+
+@final
+class ReaderGroupBy:
+    def aggregate(
+        self,
+        aggregations: _Aggregations | list[tuple[Any, str]] | list[Aggregation | tuple[Any, str]] | None = None,
+        where: Expr | None = None,
+        *,
+        overflow: _Overflow = "error",
+        division_by_zero: _DivisionByZero = "error",
+        floats: _Floats = "total",
+        memory: int | None = None,
+        stream: Stream | None = None,
+    ) -> BatchReader: ...
 
 @final
 class JoinTable:
@@ -641,6 +656,29 @@ class BatchReader:
         stream: Stream | None = None,
     ) -> BatchReader: ...
     def cast(self, schema: _AnySchema, *, strict: bool = True, stream: Stream | None = None) -> BatchReader: ...
+    def sort_by(
+        self,
+        by: _By | None = None,
+        *,
+        descending: bool = False,
+        nulls_last: bool = False,
+        limit: int | None = None,
+        memory: int | None = None,
+        stream: Stream | None = None,
+    ) -> BatchReader: ...
+    def group_by(self, keys: int | str | Expr | list[int | str | Expr]) -> ReaderGroupBy: ...
+    def join(
+        self,
+        right: _ArrowData,
+        keys: int | str | list[int | str],
+        right_keys: int | str | list[int | str] | None = None,
+        *,
+        join_type: _JoinType = "inner",
+        nulls_equal: bool = False,
+        suffix: str = "_right",
+        memory: int | None = None,
+        stream: Stream | None = None,
+    ) -> BatchReader: ...
     def validate(self, *, stream: Stream | None = None) -> BatchReader: ...
     def to(self, target: Device | Stream | str) -> BatchReader: ...
     def __arrow_c_schema__(self) -> object: ...

@@ -59,9 +59,9 @@ mod _bowstring {
     use super::expressions::{aggregate, evaluate};
     #[pymodule_export]
     use super::operations::{
-        GroupBy, JoinTable, Windows, cast, concat, drop_null, fill_null, filter, is_null, is_valid, join,
-        logical_null_count, null_count, partition, partition_by_hash, rank, sort, sort_indices, take, unique,
-        value_counts, windows,
+        GroupBy, JoinTable, ReaderGroupBy, Windows, cast, concat, drop_null, fill_null, filter, is_null,
+        is_valid, join, logical_null_count, null_count, partition, partition_by_hash, rank, sort,
+        sort_indices, take, unique, value_counts, windows,
     };
     #[pymodule_export]
     use super::pickle::unpickle;

@@ -123,7 +123,8 @@ impl BatchReader {
     ) -> PyResult<BatchReader> {
         let source = self.give(py)?;
         let stream = self.stream(stream, &source)?;
-        let (batches, raised) = source.take_apart();
+        // The operation may read many batches for the first of its own.
+        let (batches, raised) = source.interruptible().take_apart();
         Ok(BatchReader::over(Source::of(map(batches, &stream), raised)))
     }
 

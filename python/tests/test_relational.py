@@ -183,3 +183,113 @@ def test_batches_are_joined():
 def test_hostile_arguments_are_errors(call, error, words):
     with pytest.raises(error, match=words):
         call()
+
+
+def reader_of(rows, length=97, device=None):
+    """A reader of a table's rows, in batches of a length."""
+    table = pa.Table.from_batches([rows]) if isinstance(rows, pa.RecordBatch) else rows
+    reader = bs.BatchReader(pa.RecordBatchReader.from_batches(table.schema, table.to_batches(length)))
+    return reader if device is None else reader.to(device)
+
+
+def many(count, seed=7):
+    numbers = [(row * 7919 + seed) % 1009 for row in range(count)]
+    return pa.table(
+        {
+            "k": pa.array([None if n % 31 == 0 else f"key {n % 60}" for n in numbers]),
+            "n": pa.array(numbers, pa.int64()),
+            "row": pa.array(range(count), pa.int64()),
+        }
+    )
+
+
+def rows_of(reader):
+    return [row for batch in reader for row in batch.to("cpu").to_pylist()]
+
+
+def in_any_order(rows):
+    return sorted(rows, key=lambda row: [str(value) for value in row.values()])
+
+
+@pytest.fixture(params=["cpu", "emulated"])
+def place(request):
+    return None if request.param == "cpu" else bs.Device.emulated()
+
+
+@pytest.mark.parametrize("memory", [None, 2000])
+def test_readers_are_sorted_whatever_memory_there_is(place, memory):
+    table = many(1000)
+    expected = table.sort_by([("n", "descending"), ("row", "ascending")]).to_pylist()
+    found = reader_of(table, device=place).sort_by([("n", "descending"), "row"], memory=memory)
+    assert found.schema.names == ["k", "n", "row"]
+    assert rows_of(found) == expected
+    first = reader_of(table, device=place).sort_by([("n", "descending"), "row"], limit=5, memory=memory)
+    assert rows_of(first) == expected[:5]
+    batches = list(reader_of(table).sort_by("n", memory=memory))
+    assert (len(batches) > 1) == (memory is not None)
+
+
+@pytest.mark.parametrize("memory", [None, 2000])
+def test_readers_are_grouped_whatever_memory_there_is(place, memory):
+    table = many(1000)
+    expected = bs.record_batch(table.combine_chunks().to_batches()[0])
+    expected = expected.group_by("k").aggregate([("n", "sum"), ([], "count_all")]).to_pylist()
+    grouped = reader_of(table, device=place).group_by("k")
+    found = grouped.aggregate([("n", "sum"), ([], "count_all")], memory=memory)
+    assert in_any_order(rows_of(found)) == in_any_order(expected)
+    odd = reader_of(table).group_by((col("n") % 2).alias("odd")).aggregate(
+        {"most": col("row").max()}, where=col("n") > 3, memory=memory
+    )
+    assert odd.schema.names == ["odd", "most"]
+
+
+@pytest.mark.parametrize("memory", [None, 2000])
+@pytest.mark.parametrize(
+    "join_type",
+    [
+        "inner", "left outer", "right outer", "full outer",
+        "left semi", "left anti", "right semi", "right anti",
+    ],
+)
+def test_readers_are_joined_as_batches_are(place, memory, join_type):
+    left, right = many(400).combine_chunks().to_batches()[0], many(90, 3).combine_chunks().to_batches()[0]
+    expected = bs.join(left, right, ["k", "n"], join_type=join_type)
+    others = reader_of(right, 20, place)
+    found = reader_of(left, device=place).join(others, ["k", "n"], join_type=join_type, memory=memory)
+    assert found.schema.names == expected.column_names
+    assert in_any_order(rows_of(found)) == in_any_order(expected.to_pylist())
+    if place is None:
+        found = reader_of(left).join(right, "n", "row", join_type=join_type, suffix="_of_right", memory=memory)
+        plain = bs.join(left, right, "n", "row", join_type=join_type, suffix="_of_right")
+        assert (found.schema.names, found.read_all().num_rows) == (plain.column_names, plain.num_rows)
+
+
+def test_readers_report_what_is_wrong():
+    with pytest.raises(KeyError, match="nothing"):
+        reader_of(ROWS).sort_by("nothing")
+    with pytest.raises(KeyError, match="nothing"):
+        reader_of(ROWS).group_by("nothing")
+    with pytest.raises(ValueError, match="join_type"):
+        reader_of(ROWS).join(ROWS, "k", join_type="outer")
+    with pytest.raises(ValueError, match="right_keys"):
+        reader_of(ROWS).join(ROWS, ["k", "n"], "k")
+    with pytest.raises(OverflowError):
+        reader_of(ROWS).sort_by("n", memory=-1)
+    reader = reader_of(ROWS)
+    reader.sort_by("n")
+    with pytest.raises(ValueError, match="given away"):
+        reader.join(ROWS, "k")
+
+    def broken():
+        yield ROWS
+        raise RuntimeError("the rows have ended")
+
+    for use in (
+        lambda rows: rows.sort_by("n", memory=10),
+        lambda rows: rows.group_by("k").aggregate([("n", "sum")], memory=10),
+        lambda rows: rows.join(ROWS, "k", memory=10),
+        lambda rows: reader_of(ROWS).join(rows, "k", memory=10),
+    ):
+        reader = use(bs.BatchReader.from_batches(ROWS.schema, broken()))
+        with pytest.raises(RuntimeError, match="the rows have ended"):
+            rows_of(reader)

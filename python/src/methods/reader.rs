@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use bowstring::Error;
 use bowstring::array::{Batches, Place};
-use bowstring::compute::Query;
 use bowstring::compute::batches::{column, filter_batches, in_step, take_batches};
+use bowstring::compute::{Query, SortOptions};
 use bowstring::ffi::FFI_ArrowSchema;
 use pyo3::exceptions::PyStopIteration;
 use pyo3::prelude::*;
@@ -19,6 +19,7 @@ use crate::error::{detached, ours};
 use crate::expr::Expr;
 use crate::expressions::{aggregates, options, projection};
 use crate::foreign;
+use crate::operations::ReaderGroupBy;
 use crate::reader::{BatchReader, arrays, cast_source, given_away, take_options, under};
 use crate::source::{Source, of_python};
 use crate::types::{self, Schema as PublicSchema, described, place_in};
@@ -248,6 +249,58 @@ impl BatchReader {
         let source = self.give(schema.py())?;
         let stream = self.stream(stream, &source)?;
         Ok(BatchReader::over(cast_source(source, to, !strict, &stream)))
+    }
+
+    /// Return a reader of the rows in sorted order, and use up this reader; the arguments are those of
+    /// `bowstring.sort_indices`.
+    ///
+    /// The rows are read when the first of them is. With `memory`, rows that take more than so many bytes
+    /// wait in host memory, and come in several batches: a GPU then sorts more rows than it has memory for.
+    #[pyo3(signature = (
+        by = None, *, descending = false, nulls_last = false, limit = None, memory = None, stream = None
+    ))]
+    #[allow(clippy::too_many_arguments, reason = "they are Python's keywords")]
+    fn sort_by(
+        &self,
+        py: Python<'_>,
+        by: Option<&Bound<'_, PyAny>>,
+        descending: bool,
+        nulls_last: bool,
+        limit: Option<usize>,
+        memory: Option<usize>,
+        stream: Option<&Bound<'_, Stream>>,
+    ) -> PyResult<BatchReader> {
+        let options = SortOptions { descending, nulls_first: !nulls_last };
+        self.sorted(py, by, options, (limit, memory), stream)
+    }
+
+    /// Group the rows by `keys`, as `RecordBatch.group_by` does.
+    fn group_by(this: &Bound<'_, Self>, keys: &Bound<'_, PyAny>) -> PyResult<ReaderGroupBy> {
+        ReaderGroupBy::of(this, keys)
+    }
+
+    /// Return a reader of the rows that have equal keys in both, side by side, and use up this reader; the
+    /// arguments are those of `bowstring.join`.
+    ///
+    /// `right` is a batch, a reader or another stream, and is read first. With `memory`, rows of both sides
+    /// wait in host memory if those of `right` take more than so many bytes; then rows come in another order.
+    #[pyo3(signature = (
+        right, keys, right_keys = None, *, join_type = "inner", nulls_equal = false, suffix = "_right",
+        memory = None, stream = None
+    ))]
+    #[allow(clippy::too_many_arguments, reason = "they are Python's keywords")]
+    fn join(
+        &self,
+        right: &Bound<'_, PyAny>,
+        keys: &Bound<'_, PyAny>,
+        right_keys: Option<&Bound<'_, PyAny>>,
+        join_type: &str,
+        nulls_equal: bool,
+        suffix: &str,
+        memory: Option<usize>,
+        stream: Option<&Bound<'_, Stream>>,
+    ) -> PyResult<BatchReader> {
+        self.joined(right, (keys, right_keys), (join_type, nulls_equal, suffix), memory, stream)
     }
 
     /// Return a reader that checks each batch as `RecordBatch.validate` does, and use up this reader.

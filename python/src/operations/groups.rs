@@ -63,21 +63,25 @@ pub struct GroupBy {
 }
 
 impl GroupBy {
-    /// Reads keys: names, numbers or expressions, or a list of these.
     pub fn of(batch: &RecordBatch, keys: &Bound<'_, PyAny>) -> PyResult<GroupBy> {
-        let one = |key: &Bound<'_, PyAny>| match key.cast::<Expr>() {
-            Ok(expr) => Ok(expr.get().0.clone()),
-            Err(_) => Ok(expr::nth(place_in(batch.0.schema(), key, "keys")?)),
-        };
-        let keys = match keys.cast::<PyList>() {
-            Ok(several) => several.iter().map(|key| one(&key)).collect::<PyResult<Vec<_>>>()?,
-            Err(_) => vec![one(keys)?],
-        };
-        if keys.is_empty() {
-            return Err(PyValueError::new_err("keys: there are none; aggregate(...) makes one row of all"));
-        }
-        Ok(GroupBy { batch: batch.clone(), keys })
+        Ok(GroupBy { batch: batch.clone(), keys: group_keys(batch.0.schema(), keys)? })
     }
+}
+
+/// Reads the keys of groups: names, numbers or expressions, or a list of these.
+pub(super) fn group_keys(schema: &Schema, keys: &Bound<'_, PyAny>) -> PyResult<Vec<Inner>> {
+    let one = |key: &Bound<'_, PyAny>| match key.cast::<Expr>() {
+        Ok(expr) => Ok(expr.get().0.clone()),
+        Err(_) => Ok(expr::nth(place_in(schema, key, "keys")?)),
+    };
+    let keys = match keys.cast::<PyList>() {
+        Ok(several) => several.iter().map(|key| one(&key)).collect::<PyResult<Vec<_>>>()?,
+        Err(_) => vec![one(keys)?],
+    };
+    if keys.is_empty() {
+        return Err(PyValueError::new_err("keys: there are none; aggregate(...) makes one row of all"));
+    }
+    Ok(keys)
 }
 
 #[pymethods]
@@ -118,7 +122,7 @@ impl GroupBy {
 }
 
 /// Reads aggregations: ours, or a list that has pyarrow's pairs.
-fn wanted(all: &Bound<'_, PyAny>, schema: &Schema) -> PyResult<Vec<InnerAggregation>> {
+pub(super) fn wanted(all: &Bound<'_, PyAny>, schema: &Schema) -> PyResult<Vec<InnerAggregation>> {
     let Ok(several) = all.cast::<PyList>() else { return aggregations(all) };
     let one = |one: Bound<'_, PyAny>| match (one.cast::<Aggregation>(), one.cast::<PyTuple>()) {
         (Ok(ours), _) => Ok(ours.get().0.clone()),
@@ -203,33 +207,9 @@ pub fn join(
 ) -> PyResult<RecordBatch> {
     let py = left.py();
     let (left, right) = (as_batch(left, "left")?, as_batch(right, "right")?);
-    let keys =
-        [columns(&left.0, keys, "keys")?, columns(&right.0, right_keys.unwrap_or(keys), "right_keys")?];
-    if keys[0].len() != keys[1].len() || keys[0].is_empty() {
-        let problem = format!("right_keys: {} columns for {} of left", keys[1].len(), keys[0].len());
-        return Err(PyValueError::new_err(problem));
-    }
-    // The library keeps the order of the side that looks for its keys, which here is the left one.
-    let (kind, sides) = match join_type {
-        "inner" => (JoinKind::Inner, [true, true]),
-        "left outer" => (JoinKind::Right, [true, true]),
-        "right outer" => (JoinKind::Left, [true, true]),
-        "full outer" => (JoinKind::Full, [true, true]),
-        "left semi" => (JoinKind::RightSemi, [true, false]),
-        "left anti" => (JoinKind::RightAnti, [true, false]),
-        "right semi" => (JoinKind::LeftSemi, [false, true]),
-        "right anti" => (JoinKind::LeftAnti, [false, true]),
-        other => {
-            return Err(PyValueError::new_err(format!(
-                "join_type is inner, left outer, right outer, full outer, left semi, left anti, right semi or \
-                 right anti, not {other:?}"
-            )));
-        }
-    };
-    let keeps_keys =
-        matches!(kind, JoinKind::Left | JoinKind::Full | JoinKind::LeftSemi | JoinKind::LeftAnti);
-    let kept: Vec<usize> =
-        (0..right.0.columns().len()).filter(|i| keeps_keys || !keys[1].contains(i)).collect();
+    let keys = join_keys([left.0.schema(), right.0.schema()], keys, right_keys)?;
+    let (kind, sides) = join_kind(join_type)?;
+    let kept = kept_of_right(kind, right.0.columns().len(), &keys[1]);
     let options = JoinOptions { kind, nulls_equal, ..JoinOptions::default() };
     let on = stream_for(left.place(), stream)?;
     detached(py, || {
@@ -249,6 +229,48 @@ pub fn join(
     .map(RecordBatch::new)
 }
 
+/// The numbers of the key columns of the left and the right side.
+pub(super) fn join_keys(
+    [left, right]: [&Schema; 2],
+    keys: &Bound<'_, PyAny>,
+    right_keys: Option<&Bound<'_, PyAny>>,
+) -> PyResult<[Vec<usize>; 2]> {
+    let keys = [columns(left, keys, "keys")?, columns(right, right_keys.unwrap_or(keys), "right_keys")?];
+    if keys[0].len() != keys[1].len() || keys[0].is_empty() {
+        let problem = format!("right_keys: {} columns for {} of left", keys[1].len(), keys[0].len());
+        return Err(PyValueError::new_err(problem));
+    }
+    Ok(keys)
+}
+
+/// The columns of the right side that a join returns.
+pub(super) fn kept_of_right(kind: JoinKind, columns: usize, keys: &[usize]) -> Vec<usize> {
+    let keeps_keys =
+        matches!(kind, JoinKind::Left | JoinKind::Full | JoinKind::LeftSemi | JoinKind::LeftAnti);
+    (0..columns).filter(|i| keeps_keys || !keys.contains(i)).collect()
+}
+
+/// The kind of a join, and whether it returns columns of the left and of the right side. The library keeps
+/// the order of the side that looks for its keys, which here is the left one.
+pub(super) fn join_kind(join_type: &str) -> PyResult<(JoinKind, [bool; 2])> {
+    Ok(match join_type {
+        "inner" => (JoinKind::Inner, [true, true]),
+        "left outer" => (JoinKind::Right, [true, true]),
+        "right outer" => (JoinKind::Left, [true, true]),
+        "full outer" => (JoinKind::Full, [true, true]),
+        "left semi" => (JoinKind::RightSemi, [true, false]),
+        "left anti" => (JoinKind::RightAnti, [true, false]),
+        "right semi" => (JoinKind::LeftSemi, [false, true]),
+        "right anti" => (JoinKind::LeftAnti, [false, true]),
+        other => {
+            return Err(PyValueError::new_err(format!(
+                "join_type is inner, left outer, right outer, full outer, left semi, left anti, right semi or \
+                 right anti, not {other:?}"
+            )));
+        }
+    })
+}
+
 /// Puts the columns of the left side first, and renames columns of the right one whose names are taken.
 pub(super) fn arranged(
     joined: &DeviceBatch,
@@ -260,21 +282,26 @@ pub(super) fn arranged(
     if sides != [true, true] {
         return Ok(joined.clone());
     }
-    let fields = joined.schema().fields();
-    let taken = |name: &str| left.schema().index_of(name).is_ok();
+    let schema = beside(joined.schema(), rights, left.schema(), suffix);
+    let columns = [&joined.columns()[rights..], &joined.columns()[..rights]].concat();
+    DeviceBatch::try_new(Arc::new(schema), columns, joined.len())
+}
+
+/// The schema of a join with the columns of the left side first, of which `joined` has the right ones first.
+pub(super) fn beside(joined: &Schema, rights: usize, left: &Schema, suffix: &str) -> Schema {
+    let fields = joined.fields();
+    let taken = |name: &str| left.index_of(name).is_ok();
     let renamed = fields[..rights].iter().map(|field| match taken(field.name()) {
         true => Arc::new(field.as_ref().clone().with_name(format!("{}{suffix}", field.name()))),
         false => field.clone(),
     });
-    let fields: Vec<_> = fields[rights..].iter().cloned().chain(renamed).collect();
-    let columns = [&joined.columns()[rights..], &joined.columns()[..rights]].concat();
-    DeviceBatch::try_new(Arc::new(Schema::new(fields)), columns, joined.len())
+    Schema::new(fields[rights..].iter().cloned().chain(renamed).collect::<Vec<_>>())
 }
 
 /// Reads the names or numbers of columns, one or a list.
-pub(super) fn columns(batch: &DeviceBatch, which: &Bound<'_, PyAny>, argument: &str) -> PyResult<Vec<usize>> {
+pub(super) fn columns(schema: &Schema, which: &Bound<'_, PyAny>, argument: &str) -> PyResult<Vec<usize>> {
     match which.cast::<PyList>() {
-        Ok(several) => several.iter().map(|which| place_in(batch.schema(), &which, argument)).collect(),
-        Err(_) => Ok(vec![place_in(batch.schema(), which, argument)?]),
+        Ok(several) => several.iter().map(|which| place_in(schema, &which, argument)).collect(),
+        Err(_) => Ok(vec![place_in(schema, which, argument)?]),
     }
 }

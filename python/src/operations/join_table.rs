@@ -50,7 +50,7 @@ impl JoinTable {
         py: Python<'_>,
     ) -> PyResult<Vec<usize>> {
         let found = match keys {
-            Some(keys) => columns(&left.0, keys, "keys")?,
+            Some(keys) => columns(left.0.schema(), keys, "keys")?,
             None => {
                 let place =
                     |name: &String| place_in(left.0.schema(), PyString::new(py, name).as_any(), "keys");
@@ -76,7 +76,7 @@ impl JoinTable {
         stream: Option<&Bound<'_, Stream>>,
     ) -> PyResult<JoinTable> {
         let (py, batch) = (batch.py(), as_batch(batch, "batch")?);
-        let keys = columns(&batch.0, keys, "keys")?;
+        let keys = columns(batch.0.schema(), keys, "keys")?;
         let on = stream_for(batch.place(), stream)?;
         let (schema, all) = (batch.0.schema(), 0..batch.0.columns().len());
         let kept: Vec<usize> = all.filter(|column| !keys.contains(column)).collect();

@@ -11,6 +11,7 @@ mod nulls;
 mod order;
 mod partitions;
 mod select;
+mod streams;
 mod windowed;
 
 pub use casts::{cast, cast_array};
@@ -21,4 +22,5 @@ pub use nulls::{drop_null, fill_null, is_null, is_valid, logical_null_count, nul
 pub use order::{rank, sort, sort_indices};
 pub use partitions::{partition, partition_by_hash};
 pub use select::{filter, strided, take};
+pub use streams::ReaderGroupBy;
 pub use windowed::{Windows, windows};

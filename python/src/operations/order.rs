@@ -1,5 +1,6 @@
 //! The order of rows: sorted rows, their numbers, and ranks.
 
+use arrow_schema::Schema;
 use bowstring::DeviceArray as Inner;
 use bowstring::compute::{self, SortColumn, SortOptions, Ties};
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -19,16 +20,25 @@ pub(super) fn keys(
     by: Option<&Bound<'_, PyAny>>,
     options: SortOptions,
 ) -> PyResult<Vec<(Inner, SortOptions)>> {
+    let by = places(batch.0.schema(), by, options)?;
+    Ok(by.into_iter().map(|(column, options)| (batch.0.columns()[column].clone(), options)).collect())
+}
+
+/// The numbers of the columns to sort by, with their directions.
+pub(super) fn places(
+    schema: &Schema,
+    by: Option<&Bound<'_, PyAny>>,
+    options: SortOptions,
+) -> PyResult<Vec<(usize, SortOptions)>> {
     let Some(by) = by else {
-        return Ok(batch.0.columns().iter().map(|column| (column.clone(), options)).collect());
+        return Ok((0..schema.fields().len()).map(|column| (column, options)).collect());
     };
     let one = |which: &Bound<'_, PyAny>| {
         let (which, descending) = match which.cast::<PyTuple>() {
             Ok(pair) if pair.len() == 2 => (pair.get_item(0)?, direction(&pair.get_item(1)?)?),
             _ => (which.clone(), options.descending),
         };
-        let column = place_in(batch.0.schema(), &which, "by")?;
-        Ok((batch.0.columns()[column].clone(), SortOptions { descending, ..options }))
+        Ok((place_in(schema, &which, "by")?, SortOptions { descending, ..options }))
     };
     match by.cast::<PyList>() {
         Ok(several) => several.iter().map(|which| one(&which)).collect(),

@@ -25,7 +25,7 @@ pub fn partition_by_hash(
     stream: Option<&Bound<'_, Stream>>,
 ) -> PyResult<Vec<RecordBatch>> {
     let (py, batch) = (batch.py(), as_batch(batch, "batch")?);
-    let keys = columns(&batch.0, keys, "keys")?;
+    let keys = columns(batch.0.schema(), keys, "keys")?;
     let keys: Vec<DeviceArray> = keys.iter().map(|key| batch.0.columns()[*key].clone()).collect();
     let on = stream_for(batch.place(), stream)?;
     let made =
@@ -46,7 +46,7 @@ pub fn partition(
     stream: Option<&Bound<'_, Stream>>,
 ) -> PyResult<Array> {
     let (py, batch) = (batch.py(), as_batch(batch, "batch")?);
-    let keys = columns(&batch.0, keys, "keys")?;
+    let keys = columns(batch.0.schema(), keys, "keys")?;
     let keys: Vec<DeviceArray> = keys.iter().map(|key| batch.0.columns()[*key].clone()).collect();
     let on = stream_for(batch.place(), stream)?;
     Ok(Array::nameless(detached(py, || compute::partition(&keys, &on).wait())?))

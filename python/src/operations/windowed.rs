@@ -42,7 +42,7 @@ pub fn windows(
     stream: Option<&Bound<'_, Stream>>,
 ) -> PyResult<Windows> {
     let (py, batch) = (batch.py(), as_batch(batch, "batch")?);
-    let parts = partition_by.map_or(Ok(vec![]), |by| columns(&batch.0, by, "partition_by"))?;
+    let parts = partition_by.map_or(Ok(vec![]), |by| columns(batch.0.schema(), by, "partition_by"))?;
     let parts: Vec<DeviceArray> = parts.iter().map(|column| batch.0.columns()[*column].clone()).collect();
     let options = SortOptions { descending, nulls_first: !nulls_last };
     let order = order_by.map_or(Ok(vec![]), |by| keys(&batch, Some(by), options))?;
@@ -63,7 +63,7 @@ impl Windows {
         of: impl Fn(&DeviceBatch) -> bowstring::Pending<DeviceBatch> + Send + Sync,
     ) -> PyResult<Bound<'py, PyAny>> {
         let (py, batch) = (which.py(), &self.batch.0);
-        let chosen = columns(batch, which, "column")?;
+        let chosen = columns(batch.schema(), which, "column")?;
         let schema = batch.schema().project(&chosen).expect("columns of the batch");
         let values = chosen.iter().map(|column| batch.columns()[*column].clone()).collect();
         let made = detached(py, || {
