@@ -1,7 +1,7 @@
 //! Cuts sorted runs in host memory at the same rows.
 //!
-//! The one idea: rows have a total order, by their keys, then the number of their run, then their place in it.
-//! A few of them are compared by sorting them alone.
+//! The one idea: rows have a total order, by their keys, then the number of their run, then their place in
+//! it. A few of them are compared by sorting them alone.
 
 use arrow_array::{UInt32Array, UInt64Array, cast::AsArray as _, types::UInt32Type};
 
@@ -23,7 +23,7 @@ pub(super) async fn cuts(
     rows: usize,
 ) -> Result<Vec<Vec<usize>>> {
     let lens: Vec<usize> = runs.iter().map(|run| run[0].len()).collect();
-    // Of each run, up to this many rows may lie between a cut and the last row known to be before it.
+    // In each run, up to this many rows may lie between a cut and the last row known to be before it.
     let step = (rows / (2 * runs.len())).max(1);
     let known = |run: usize| (step - 1..lens[run]).step_by(step).map(move |place| (run, place));
     let known: Vec<Row> = (0..runs.len()).flat_map(known).collect();
@@ -74,7 +74,7 @@ async fn divided(
     }
 }
 
-/// The place of each of some rows in their order. Of equal rows, which are the same row, any is first.
+/// The place of each of some rows in their order. If a row is asked for twice, either is first.
 async fn ranks(runs: &[Vec<DeviceArray>], options: &[SortOptions], rows: &[Row]) -> Result<Vec<usize>> {
     let here = Stream::cpu();
     let mut order: Vec<usize> = (0..rows.len()).collect();

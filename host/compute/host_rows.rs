@@ -16,7 +16,7 @@ pub(super) struct HostRows {
 }
 
 impl HostRows {
-    /// Downloads rows.
+    /// Downloads rows, with text in place of views.
     pub async fn of(rows: &DeviceBatch, stream: &Stream) -> Result<HostRows> {
         let types = rows.columns().iter().map(|column| column.data_type().clone()).collect();
         let mut columns = vec![];

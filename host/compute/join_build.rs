@@ -97,7 +97,7 @@ impl JoinBuild {
         parked.rows.push(&beside(left, keys)?, &hashed, stream).await
     }
 
-    /// Prepares the join for right rows from some streams, each of which has a [`JoinProbe`](super::JoinProbe).
+    /// Prepares the join for right rows from some streams. Each has a [`JoinProbe`](super::JoinProbe).
     pub async fn finish(self, probes: usize) -> Result<BuiltJoin> {
         let JoinBuild { options, stream, held, rows, parked, .. } = self;
         let (form, ranges) = match parked {

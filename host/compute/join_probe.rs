@@ -14,9 +14,9 @@ use super::parted_rows::PartedRows;
 use super::{filter, is_not_null, logical_null_count};
 use crate::{DeviceArray, DeviceBatch, Error, Result, Stream};
 
-/// Joins the batches of one right stream with a left side. Without a limit of memory, rows come in the order
-/// of [`join`](super::join()) for each batch, and left rows that depend on all right ones at the end: those of
-/// the probe that ends last.
+/// Joins the batches of one right stream with a left side. Without a limit of memory, rows come in the
+/// order of [`join`](super::join()) for each batch. Left rows that depend on all right ones come at the end,
+/// from the probe that ends last.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -48,13 +48,13 @@ pub struct JoinProbe {
     waiting: VecDeque<(DeviceBatch, Vec<DeviceArray>)>,
     /// Right rows in host memory: the columns, and then the keys.
     parked: PartedRows,
-    /// Of these, the pieces of the present range that are not joined yet.
+    /// Pieces of these, in the present range, that are not joined yet.
     pieces: VecDeque<Vec<HostRows>>,
     /// The present range of parts, and its left rows, once they are needed.
     range: usize,
     prepared: Option<PreparedJoin>,
     visited: Visited,
-    /// What is known of all right rows, whatever their part.
+    /// The marks of all right rows, whatever their part: whether there are any, and nulls.
     all: Visited,
     ended: bool,
 }

@@ -1,8 +1,8 @@
 //! Sorts streams of batches, of which a device may not have memory for all rows.
 //!
 //! The one idea: rows beyond the limit become sorted runs in host memory. Some rows of the runs, in their
-//! order, say where to cut all runs, so that what lies between two cuts fits on the device; there it is sorted
-//! once more, and nothing has to be compared with what comes later.
+//! order, say where to cut all runs, so that what lies between two cuts fits on the device and is sorted
+//! once more there, and nothing has to be compared with what comes later.
 
 use std::collections::VecDeque;
 use std::ops::Range;

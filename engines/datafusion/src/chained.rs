@@ -247,8 +247,8 @@ impl Operator for Chained {
         // The other nodes require nothing, and the first one only if it is not this that merges partitions.
         let node = if self.merges { self.nodes.len() - 1 } else { 0 };
         let required = self.nodes[node].input_distribution_requirements();
-        // Keys are expressions over the input of the first node, which the others may name otherwise. The rows
-        // are partitioned as it requires, and have to stay so.
+        // Keys are expressions over the input of the first node, which others may name otherwise. Rows are
+        // partitioned as it requires, and have to stay so.
         match self.input().output_partitioning() {
             Partitioning::Hash(keys, _) if node + 1 < self.nodes.len() && requires_keys(&required) => {
                 InputDistributionRequirements::new(vec![Distribution::KeyPartitioned(keys.clone())])

@@ -26,7 +26,7 @@ pub(crate) fn passes_on(plan: &Arc<dyn ExecutionPlan>) -> bool {
     plan.is::<CoalescePartitionsExec>() || several && plan.children().iter().all(has_its_types)
 }
 
-/// What a partition of a node passes on; `None` if the node does more.
+/// The partitions that a node passes on as its own; `None` if the node does more.
 pub(crate) fn passed(plan: &Arc<dyn ExecutionPlan>, partition: usize) -> Option<Passed<'_>> {
     if !passes_on(plan) {
         return None;

@@ -17,14 +17,14 @@ pub enum Reason {
     },
     /// An expression may be a NaN made by arithmetic, whose bits differ from one processor to another.
     Nan {
-        /// The expression.
+        /// The expression as DataFusion prints it.
         text: String,
     },
     /// Devices do not sort, group or join by this key.
     Key {
-        /// The key.
+        /// The key as DataFusion prints it.
         text: String,
-        /// Its type.
+        /// The type of its values.
         of: String,
     },
     /// An aggregate or window function has no counterpart, at least not with these types and options.
@@ -52,9 +52,9 @@ pub enum Reason {
     Cpu,
     /// Its input is estimated to have so few rows that moving them to the device does not pay.
     FewRows {
-        /// The estimate.
+        /// The number of rows that the plan's statistics say.
         rows: usize,
-        /// `bowstring.device_min_rows`.
+        /// The session's setting `bowstring.device_min_rows`.
         least: usize,
     },
     /// Its rows are in host memory, and its work alone does not pay for moving them.

@@ -52,9 +52,9 @@ const PASS_ON: &[&str] = &[
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Declined {
-    /// The node.
+    /// The node, with all that is below it.
     pub node: Arc<dyn ExecutionPlan>,
-    /// The reason.
+    /// The first reason that was found.
     pub reason: Reason,
 }
 

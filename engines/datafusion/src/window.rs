@@ -47,7 +47,7 @@ pub(crate) struct Window {
     pub functions: Vec<Function>,
 }
 
-/// A window function.
+/// A window function that the library has.
 #[derive(Debug)]
 pub(crate) enum Function {
     RowNumber,

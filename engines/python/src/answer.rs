@@ -99,8 +99,8 @@ impl Answer {
         Answer::to_arrow(this)?.call_method0("to_pandas")
     }
 
-    /// Describe the plan, in which `DeviceExec` is an operator of bowstring's, and say why other operators are
-    /// left to DataFusion. With `analyze`, run it and say what each operator did.
+    /// Describe the plan, in which `DeviceExec` is an operator of bowstring's, and say why other operators
+    /// are left to DataFusion. With `analyze`, run it and say what each operator did.
     #[pyo3(signature = (*, analyze = false))]
     fn explain(&self, py: Python<'_>, analyze: bool) -> PyResult<String> {
         let query = self.query.clone();

@@ -2,8 +2,9 @@
 //! after `----`, and `query error` with the class of the error. Each runs without our operators, on the CPU
 //! and on the emulator. `BOWSTRING_BLESS=1` records the answers of DataFusion alone.
 //!
-//! `their_files` runs DataFusion's own files, which are in its crate `datafusion-sqllogictest`, with and without
-//! our operators: `BOWSTRING_SLT=FOLDER cargo test --release -p bowstring-datafusion --test it -- --ignored slt`.
+//! `their_files` runs DataFusion's own files with and without our operators. `BOWSTRING_SLT` is the folder
+//! `test_files` of the crate datafusion-sqllogictest:
+//! `cargo test --release -p bowstring-datafusion --test it -- --ignored slt`.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -149,14 +150,14 @@ async fn outcome(context: &SessionContext, sql: &str) -> Result<Vec<String>, Str
             rows.sort();
             Ok(rows)
         }
-        // What a message of the planner suggests is not always the same.
+        // Messages of the planner suggest other names each time.
         Ok(Ok(Err(class))) => Err(class.split('(').next().unwrap_or_default().to_owned()),
         Ok(Err(_)) => Err("panic".to_owned()),
         Err(_) => Err("more than a minute".to_owned()),
     }
 }
 
-/// What differs, and how many queries had an operator of ours.
+/// Prints the answers that differ, and how many queries had an operator of ours.
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "BOWSTRING_SLT names the folder with DataFusion's files"]
 async fn their_files_with_and_without_our_operators() {

@@ -10,7 +10,7 @@ use crate::support::*;
 /// Different rows that are on a device: an order by all columns is total.
 const ROWS: &str = "(SELECT DISTINCT i8, i32, i64, d15, f64, v, day, b FROM t WHERE i32 < 60)";
 
-/// A total order.
+/// An order in which no two rows are equal.
 const ALL: &str = "i32, i64 DESC, d15 NULLS FIRST, f64 DESC NULLS LAST, v, day, b, i8";
 
 async fn two(seed: u64) -> (SessionContext, SessionContext) {
