@@ -69,6 +69,13 @@ impl JoinBuild {
     /// Adds left rows and their keys. All batches have the same columns; the first may have no rows.
     pub async fn push(&mut self, left: &DeviceBatch, keys: &[DeviceArray]) -> Result<()> {
         check_side(left, keys, &self.stream)?;
+        // A batch without rows says only which columns there are.
+        if left.is_empty() && (self.parked.is_some() || !self.held.is_empty()) {
+            return Ok(());
+        }
+        if self.rows == 0 {
+            (self.held, self.bytes) = (vec![], 0);
+        }
         self.rows += left.len();
         let keys = unnamed(keys.to_vec())?;
         if self.parked.is_some() {
