@@ -54,16 +54,17 @@ async fn built(on: On, source: Source, partitions: usize, memory: HostMemory) ->
     if on.join.may_be_parked {
         build = build.memory(on.options.device_bytes);
     }
-    let mut first = Some(side.without_rows(&stream)?);
+    let mut is_first = true;
     loop {
-        let batch = match (first.take(), uploads.gathered().await?) {
-            (_, Some(taken)) => {
+        let batch = match uploads.gathered().await? {
+            Some(taken) => {
                 let Some(taken) = uploads.granted(taken, &memory.reservation, false)? else { break };
                 uploads.upload(taken, &stream)?
             }
-            (Some(none), None) => none,
-            (None, None) => break,
+            None if is_first => side.without_rows(&stream)?,
+            None => break,
         };
+        is_first = false;
         let _timer = on.counters.baseline.elapsed_compute().timer();
         let (moved, keys) = side.split(&batch, &stream).map_err(external)?;
         build.push(&moved, keys.columns()).await.map_err(external)?;

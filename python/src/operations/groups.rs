@@ -112,17 +112,27 @@ impl GroupBy {
     ) -> PyResult<RecordBatch> {
         let options = options(overflow, division_by_zero, floats)?;
         let schema = self.batch.0.schema();
-        let aggregations = aggregations.map_or(Ok(vec![]), |all| wanted(all, schema))?;
-        let query = predicate(r#where)?.into_iter().fold(Query::new(), Query::filter);
-        let query = query.group_by(&self.keys).aggregate(aggregations);
+        let query = grouped(schema, &self.keys, aggregations, r#where)?;
         let bound: BoundQuery = ours(|| query.bind(schema, &options))?;
         let on = stream_for(self.batch.place(), stream)?;
         detached(py, || bound.run(&self.batch.0, &on).wait()).map(RecordBatch::new)
     }
 }
 
+/// The query that aggregates groups by keys, of the rows for which a condition is true.
+pub(super) fn grouped(
+    schema: &Schema,
+    keys: &[Inner],
+    aggregations: Option<&Bound<'_, PyAny>>,
+    condition: Option<&Bound<'_, PyAny>>,
+) -> PyResult<Query> {
+    let aggregations = aggregations.map_or(Ok(vec![]), |all| wanted(all, schema))?;
+    let query = predicate(condition)?.into_iter().fold(Query::new(), Query::filter);
+    Ok(query.group_by(keys).aggregate(aggregations))
+}
+
 /// Reads aggregations: ours, or a list that has pyarrow's pairs.
-pub(super) fn wanted(all: &Bound<'_, PyAny>, schema: &Schema) -> PyResult<Vec<InnerAggregation>> {
+fn wanted(all: &Bound<'_, PyAny>, schema: &Schema) -> PyResult<Vec<InnerAggregation>> {
     let Ok(several) = all.cast::<PyList>() else { return aggregations(all) };
     let one = |one: Bound<'_, PyAny>| match (one.cast::<Aggregation>(), one.cast::<PyTuple>()) {
         (Ok(ours), _) => Ok(ours.get().0.clone()),

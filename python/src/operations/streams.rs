@@ -9,11 +9,11 @@ use bowstring::expr::Expr as Inner;
 use bowstring::{DeviceBatch, Error};
 use pyo3::prelude::*;
 
-use super::groups::{beside, group_keys, join_keys, join_kind, kept_of_right, wanted};
+use super::groups::{beside, group_keys, grouped, join_keys, join_kind, kept_of_right};
 use super::order::places;
 use crate::device::Stream;
 use crate::error::ours;
-use crate::expressions::{options, predicate};
+use crate::expressions::options;
 use crate::reader::BatchReader;
 use crate::source::Source;
 
@@ -118,9 +118,7 @@ impl ReaderGroupBy {
         stream: Option<&Bound<'_, Stream>>,
     ) -> PyResult<BatchReader> {
         let (options, reader) = (options(overflow, division_by_zero, floats)?, self.reader.get());
-        let aggregations = aggregations.map_or(Ok(vec![]), |all| wanted(all, &reader.schema))?;
-        let query = predicate(r#where)?.into_iter().fold(Query::new(), Query::filter);
-        let query = query.group_by(&self.keys).aggregate(aggregations);
+        let query = grouped(&reader.schema, &self.keys, aggregations, r#where)?;
         let query = memory.into_iter().fold(query, Query::group_limit);
         let bound = ours(|| query.bind(&reader.schema, &options))?;
         reader.mapped(py, stream, |batches, on| bound.run_batches(batches, on))
