@@ -14,7 +14,8 @@ use crate::rules::{Order, check_rows, too_many_rows, words};
 use crate::threads::each_part;
 use crate::{Error, Result};
 
-use super::keys::{Keys, Numbers, Part, Source, Text};
+use super::keys::{Keys, Part, Source, Text};
+use super::numbers::Numbers;
 use super::ordered::{ordered, starts_of_groups};
 use super::radix::CHUNK;
 
@@ -206,7 +207,7 @@ fn of_order(array: &DeviceArray, low: bool, pool: &HostPool) -> Result<Ranks> {
     let mut columns = vec![];
     flatten(array, options, None, pool, &mut columns)?;
     let keys = keys(&columns, len)?;
-    let order = ordered(&keys, None, pool)?;
+    let order = ordered(&keys, pool)?;
     let order = &memory::bytes(&order);
     let order = memory::plain::<u32>(order).expect("our own memory");
     let new = starts_of_groups(&keys, Some(order), pool)?;
@@ -307,8 +308,19 @@ fn of_members(array: &DeviceArray, low: bool, pool: &HostPool) -> Result<Ranks> 
     Ok(Ranks { words: memory.freeze(len * 4), null: if low { 0 } else { first }, most: first })
 }
 
-/// Returns the keys of columns of so many rows.
+/// Returns the keys of columns of so many rows, as short as the values' spans allow.
 pub(super) fn keys(columns: &[Column], rows: usize) -> Result<Keys<'_>> {
+    let mut keys = unmeasured_keys(columns, rows)?;
+    for part in &mut keys.parts {
+        if let Source::Numbers(numbers) = &mut part.source {
+            measure(numbers, part.valid, rows)?;
+        }
+    }
+    Ok(keys)
+}
+
+/// Returns the keys of columns of so many rows, without reading them: numbers take all of their bits.
+pub(super) fn unmeasured_keys(columns: &[Column], rows: usize) -> Result<Keys<'_>> {
     let mut parts = vec![];
     for column in columns {
         let valid = column.valid.as_ref().map(|valid| Bits::of(valid, rows));
@@ -321,7 +333,7 @@ pub(super) fn keys(columns: &[Column], rows: usize) -> Result<Keys<'_>> {
             Data::Nothing => {}
             Data::Ranks(ranks) => {
                 let bytes = memory::bytes(ranks);
-                add(Source::Numbers(numbers(bytes, 4, 4, Order::Unsigned, descending, valid, rows)?));
+                add(Source::Numbers(Numbers::new(bytes, 4, 4, Order::Unsigned, descending)));
             }
             Data::Lists(ranges, bytes) => {
                 let ranges = memory::plain(memory::bytes(ranges)).expect("our own memory");
@@ -340,8 +352,7 @@ pub(super) fn keys(columns: &[Column], rows: usize) -> Result<Keys<'_>> {
                         for word in words {
                             let bytes = &bytes[word.at..];
                             let (width, order) = (word.width, word.order);
-                            let numbers = numbers(bytes, stride, width, order, descending, valid, rows)?;
-                            add(Source::Numbers(numbers));
+                            add(Source::Numbers(Numbers::new(bytes, stride, width, order, descending)));
                         }
                     }
                     _ => add(Source::Bytes(match layout::Column::of(array) {
@@ -356,25 +367,10 @@ pub(super) fn keys(columns: &[Column], rows: usize) -> Result<Keys<'_>> {
     Ok(Keys { parts, rows })
 }
 
-/// Finds out which bits numbers span.
-fn numbers<'a>(
-    bytes: &'a [u8],
-    stride: usize,
-    width: usize,
-    order: Order,
-    descending: bool,
-    valid: Option<Bits<'a>>,
-    rows: usize,
-) -> Result<Numbers<'a>> {
-    let invert = if descending { u64::MAX } else { 0 };
-    let mut numbers = Numbers { bytes, stride, width, flips: order.flips(width), invert, base: 0, bits: 0 };
+/// Shortens numbers to the bits that they span.
+fn measure(numbers: &mut Numbers<'_>, valid: Option<Bits<'_>>, rows: usize) -> Result<()> {
     let parts = (0..rows).step_by(CHUNK).map(|first| first..rows.min(first + CHUNK));
     let spans = each_part(parts, |part| numbers.span(valid, part))?;
-    let (least, most) =
-        spans.into_iter().fold((u64::MAX, 0), |all, one| (all.0.min(one.0), all.1.max(one.1)));
-    if least <= most {
-        numbers.bits = 64 - (most - least).leading_zeros();
-        numbers.base = if descending { !most } else { least };
-    }
-    Ok(numbers)
+    numbers.within(spans.into_iter().fold((u64::MAX, 0), |all, one| (all.0.min(one.0), all.1.max(one.1))));
+    Ok(())
 }

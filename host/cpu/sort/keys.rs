@@ -14,11 +14,16 @@ use crate::cpu::bitmap::Bits;
 use crate::cpu::text::layout::{Layout, Offsets, Views};
 
 use super::items::Item;
+use super::numbers::Numbers;
 
 /// The most bytes of a block of text, and the bits of its mark: the number of its bytes in which the text
 /// ends, or one more than all if it goes on.
 const BLOCK: usize = 12;
 const MARK: u32 = 4;
+/// The bytes of a block that a word holds with its mark.
+const SHORT: usize = 7;
+/// The most rows that items of 64 bits tell apart nearly as well as larger ones.
+const FEW: usize = 32 * 1024;
 
 /// A column or a part of one, as part of all keys.
 pub(super) struct Part<'a> {
@@ -35,21 +40,6 @@ pub(super) enum Source<'a> {
     Booleans(Bits<'a>),
     Numbers(Numbers<'a>),
     Bytes(Text<'a>),
-}
-
-/// Numbers of one to eight bytes, or words of wider values.
-pub(super) struct Numbers<'a> {
-    /// The bytes from the first number on, from one to the next, and of a number.
-    pub bytes: &'a [u8],
-    pub stride: usize,
-    pub width: usize,
-    /// The masks of [`Order::flips`](crate::rules::Order::flips).
-    pub flips: [u64; 2],
-    /// All ones if the order is descending, otherwise zero.
-    pub invert: u64,
-    /// The smallest flipped number, and the bits of the span.
-    pub base: u64,
-    pub bits: u32,
 }
 
 /// Bytes of any length, which order as text.
@@ -78,53 +68,11 @@ impl Layout for Text<'_> {
     }
 }
 
-impl Numbers<'_> {
-    /// Returns the number of a row in its order: below, and as wide as, the span.
-    #[inline(always)]
-    fn key(&self, row: usize) -> u64 {
-        (self.flipped(row) ^ self.invert).wrapping_sub(self.base)
-    }
-
-    #[inline(always)]
-    fn flipped(&self, row: usize) -> u64 {
-        let start = row * self.stride;
-        let unused = 64 - 8 * self.width as u32;
-        // Eight bytes, of which the number may be the first: one load for all widths.
-        let value = match self.bytes[start..].first_chunk::<8>() {
-            Some(bytes) => u64::from_le_bytes(*bytes) << unused,
-            None => self.last(start) << unused,
-        };
-        let negative = (value as i64 >> 63) as u64;
-        (value >> unused) ^ self.flips[0] ^ (self.flips[1] & negative)
-    }
-
-    /// Reads a number that fewer than eight bytes are left of.
-    #[inline(never)]
-    fn last(&self, start: usize) -> u64 {
-        let mut wide = [0; 8];
-        wide[..self.width].copy_from_slice(&self.bytes[start..start + self.width]);
-        u64::from_le_bytes(wide)
-    }
-
-    /// Returns the least and the greatest flipped number of some valid rows; the least is greater if there
-    /// are none.
-    pub fn span(&self, valid: Option<Bits<'_>>, rows: Range<usize>) -> (u64, u64) {
-        let wider = |(least, most): (u64, u64), row| {
-            let key = self.flipped(row);
-            (least.min(key), most.max(key))
-        };
-        match valid {
-            None => rows.fold((u64::MAX, 0), wider),
-            Some(valid) => rows.filter(|row| valid.get(*row)).fold((u64::MAX, 0), wider),
-        }
-    }
-}
-
 /// The place in a key from which on items hold it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Cursor {
     part: usize,
-    /// The bytes of text that come before.
+    /// The bytes of text that come before, or the bits of a number.
     depth: usize,
 }
 
@@ -134,8 +82,13 @@ struct Piece {
     depth: usize,
     /// The bytes of a block; 0 for parts that are not text.
     block: usize,
+    /// The lowest bits of a number that the item does not hold.
+    dropped: u32,
     shift: u32,
 }
+
+/// A number of more bits than an item has room for is divided if there is room for so many.
+const ROOM: u32 = 32;
 
 /// The keys of all rows.
 pub(super) struct Keys<'a> {
@@ -159,7 +112,7 @@ impl Part<'_> {
     }
 
     /// The key of a row, of a part that is not text.
-    fn word(&self, row: usize) -> u64 {
+    pub fn word(&self, row: usize) -> u64 {
         match &self.source {
             Source::Nulls => u64::from(self.is_valid(row) != self.descending),
             _ if !self.is_valid(row) => 0,
@@ -182,28 +135,47 @@ impl Part<'_> {
     fn add<I: Item>(&self, piece: &Piece, items: &mut [I], row: impl Fn(usize, I) -> usize) -> Result<()> {
         let shift = piece.shift;
         match (&self.source, self.valid) {
-            (Source::Numbers(numbers), None) => {
-                for (i, item) in items.iter_mut().enumerate() {
-                    *item = item.with_word(numbers.key(row(i, *item)), shift);
-                }
-            }
-            (Source::Numbers(numbers), Some(valid)) => {
-                for (i, item) in items.iter_mut().enumerate() {
-                    let row = row(i, *item);
-                    let there = u64::from(valid.get(row)).wrapping_neg();
-                    *item = item.with_word(numbers.key(row) & there, shift);
+            (Source::Numbers(numbers), valid) => {
+                // The bits that are in an item before, and those that follow, are left out.
+                let (kept, dropped) =
+                    (u64::MAX.checked_shr(64 - numbers.bits + piece.depth as u32), piece.dropped);
+                let kept = kept.unwrap_or(0);
+                let key = |row| (numbers.key(row) & kept) >> dropped;
+                match valid {
+                    None => {
+                        for (i, item) in items.iter_mut().enumerate() {
+                            *item = item.with_word(key(row(i, *item)), shift);
+                        }
+                    }
+                    Some(valid) => {
+                        for (i, item) in items.iter_mut().enumerate() {
+                            let row = row(i, *item);
+                            let there = u64::from(valid.get(row)).wrapping_neg();
+                            *item = item.with_word(key(row) & there, shift);
+                        }
+                    }
                 }
             }
             (Source::Bytes(text), valid) => {
                 for (i, item) in items.iter_mut().enumerate() {
                     let row = row(i, *item);
-                    if valid.is_none_or(|valid| valid.get(row)) {
-                        let (from, len) = text
-                            .from(row)
-                            .filter(|(from, len)| *len <= from.len())
-                            .ok_or_else(|| outside(row))?;
-                        *item = item.with(block(from, len, piece, self.descending), shift);
-                    }
+                    let there = valid.is_none_or(|valid| valid.get(row));
+                    let found = text.from(row).filter(|(from, len)| *len <= from.len());
+                    let Some((from, len)) = found else {
+                        if there {
+                            return Err(outside(row));
+                        }
+                        continue;
+                    };
+                    // Null rows are not told apart by a branch, which would be guessed wrong.
+                    let mask = u64::from(there).wrapping_neg();
+                    *item = match piece.block <= SHORT {
+                        true => item.with_word(short_block(from, len, piece, self.descending) & mask, shift),
+                        false => {
+                            let mask = u128::from(mask) << 64 | u128::from(mask);
+                            item.with(block(from, len, piece, self.descending) & mask, shift)
+                        }
+                    };
                 }
             }
             (Source::Nulls | Source::Booleans(_), _) => {
@@ -238,6 +210,26 @@ fn block(from: &[u8], len: usize, piece: &Piece, descending: bool) -> u128 {
     if descending { key ^ (u128::MAX >> (128 - piece.bits())) } else { key }
 }
 
+/// The bits of a block of a few bytes.
+#[inline(always)]
+fn short_block(from: &[u8], len: usize, piece: &Piece, descending: bool) -> u64 {
+    let depth = piece.depth.min(len);
+    let (from, rest) = (&from[depth..], len - depth);
+    let taken = rest.min(piece.block);
+    let bytes = match from.first_chunk::<8>() {
+        Some(bytes) => *bytes,
+        None => {
+            let mut bytes = [0; 8];
+            bytes[..taken].copy_from_slice(&from[..taken]);
+            bytes
+        }
+    };
+    let kept = u64::from_be_bytes(bytes).checked_shr(8 * (8 - taken) as u32).unwrap_or(0);
+    let mark = taken + usize::from(rest > piece.block);
+    let key = kept << (8 * (piece.block - taken)) << MARK | mark as u64;
+    if descending { key ^ (u64::MAX >> (64 - piece.bits())) } else { key }
+}
+
 impl Piece {
     /// The bits of a block of text.
     fn bits(&self) -> u32 {
@@ -260,25 +252,43 @@ impl Keys<'_> {
         self.parts.iter().try_fold(0u32, |sum, part| Some(sum + part.bits()?))
     }
 
+    /// Whether items of 64 bits hold whole keys: they take half of the memory.
+    pub fn fit_words(&self) -> bool {
+        self.bits().is_some_and(|bits| bits + self.row_bits() <= 64)
+    }
+
+    /// Whether items of 64 bits hold so much of a key that few rows are equal in it: most of a number, or a few
+    /// bytes of text.
+    pub fn begin_in_words(&self) -> bool {
+        let of_one = self.parts.iter().filter(|part| !matches!(part.source, Source::Nulls)).count() == 1;
+        let first = self.parts.iter().map_while(Part::bits).sum::<u32>();
+        self.rows <= FEW && (of_one || self.bits().is_none() && first + ROOM <= 64 - self.row_bits())
+    }
+
     /// Calls `visit` with the pieces that an item has from a place on. Returns the place of the first part
     /// that it does not have.
     fn pieces<I: Item>(&self, from: Cursor, mut visit: impl FnMut(Piece) -> Result<()>) -> Result<usize> {
         let mut room = I::BITS - self.row_bits();
         let mut depth = from.depth;
         for (part, of) in self.parts.iter().enumerate().skip(from.part) {
-            match of.bits() {
-                Some(bits) if bits > room => return Ok(part),
+            match of.bits().map(|bits| bits - (depth as u32).min(bits)) {
+                Some(bits) if bits > room => {
+                    if room >= ROOM {
+                        visit(Piece { part, depth, block: 0, dropped: bits - room, shift: self.row_bits() })?;
+                    }
+                    return Ok(part);
+                }
                 Some(bits) => {
                     room -= bits;
                     if bits > 0 {
-                        visit(Piece { part, depth: 0, block: 0, shift: self.row_bits() + room })?;
+                        visit(Piece { part, depth, block: 0, dropped: 0, shift: self.row_bits() + room })?;
                     }
                 }
                 None if room < 8 + MARK => return Ok(part),
                 None => {
                     let block = (((room - MARK) / 8) as usize).min(BLOCK);
                     room -= 8 * block as u32 + MARK;
-                    visit(Piece { part, depth, block, shift: self.row_bits() + room })?;
+                    visit(Piece { part, depth, block, dropped: 0, shift: self.row_bits() + room })?;
                     return Ok(part + 1);
                 }
             }
@@ -324,6 +334,10 @@ impl Keys<'_> {
             Ok(())
         });
         let next = Cursor { part: next.unwrap_or(self.parts.len()), depth: 0 };
+        if let Some(piece) = last.as_ref().filter(|piece| piece.dropped > 0) {
+            let bits = self.parts[piece.part].bits().unwrap_or(0);
+            return Some(Cursor { part: piece.part, depth: (bits - piece.dropped) as usize });
+        }
         if let Some(piece) = last.filter(|piece| piece.block > 0) {
             let mark = item.above(piece.shift).low() & ((1 << MARK) - 1);
             let goes_on = piece.block as u64 + 1;

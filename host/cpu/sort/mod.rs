@@ -2,11 +2,14 @@
 //!
 //! The one idea: every row becomes a number, a key followed by the row's own number, and numbers are
 //! sorted by digits. `columns.rs` makes keys of arrays of any type, `keys.rs` makes items of keys,
-//! `ordered.rs` has them sorted by `radix.rs`, or the first of them found by `top.rs`.
+//! `ordered.rs` has them sorted by `radix.rs`, or the first of them found by `top.rs`, which leaves out most
+//! rows by their `leads.rs`.
 
 mod columns;
 mod items;
 mod keys;
+mod leads;
+mod numbers;
 mod ordered;
 mod radix;
 mod top;
@@ -22,8 +25,8 @@ use crate::rules::check_rows;
 use crate::threads::{among_threads, each_part};
 
 pub(super) use columns::ranks_of;
-use columns::{flatten, keys};
-use ordered::{ordered, starts_of_groups};
+use columns::{flatten, keys, unmeasured_keys};
+use ordered::{first, ordered, starts_of_groups};
 pub(super) use radix::CHUNK;
 use radix::LEAF;
 
@@ -34,9 +37,14 @@ pub(super) fn sort_to_indices(
     pool: &HostPool,
 ) -> Result<DeviceArray> {
     among_threads(rows_of(columns) > LEAF, |_| {
-        let columns = flattened("sort_to_indices", columns, pool)?;
-        let order = ordered(&keys(&columns.0, columns.1)?, limit, pool)?;
-        numbers(order, limit.map_or(columns.1, |limit| limit.min(columns.1)))
+        let (columns, rows) = flattened("sort_to_indices", columns, pool)?;
+        let limit = limit.map_or(rows, |limit| limit.min(rows));
+        // To measure the columns would take as long as to find a few first rows.
+        let order = match first(&unmeasured_keys(&columns, rows)?, limit, pool)? {
+            Some(first) => first,
+            None => ordered(&keys(&columns, rows)?, pool)?,
+        };
+        numbers(order, limit)
     })
 }
 
@@ -50,7 +58,7 @@ pub(super) fn ranks(
     among_threads(values.len() > LEAF, |_| {
         let (columns, rows) = flattened("rank", &[(values, options)], pool)?;
         let keys = keys(&columns, rows)?;
-        let order = ordered(&keys, None, pool)?;
+        let order = ordered(&keys, pool)?;
         let order = memory::plain::<u32>(memory::bytes(&order)).expect("our own memory");
         let new = starts_of_groups(&keys, Some(order), pool)?;
         let new = &new.bytes()[..rows];

@@ -10,27 +10,34 @@ use crate::cpu::memory;
 use crate::device::{HostMemory, HostPool};
 use crate::threads::each_part;
 
+/// Returns the first rows in the order of their keys, as numbers of four bytes. `None` if too many rows would
+/// have to be sorted for them.
+pub(super) fn first(keys: &Keys<'_>, limit: usize, pool: &HostPool) -> Result<Option<Buffer>> {
+    if limit == 0 {
+        return Ok(Some(Buffer::empty()));
+    }
+    if limit > keys.rows / top::WORTH {
+        return Ok(None);
+    }
+    let mut memory = pool.alloc(limit * 4)?;
+    let out = &mut memory::values_mut::<u32>(&mut memory)[..limit];
+    let found = match keys.fit_words() {
+        true => top::first::<u64>(keys, out, pool)?,
+        false => top::first::<u128>(keys, out, pool)?,
+    };
+    Ok(found.then(|| memory.freeze(limit * 4)))
+}
+
 /// Returns the rows in the order of their keys, as numbers of four bytes.
-pub(super) fn ordered(keys: &Keys<'_>, limit: Option<usize>, pool: &HostPool) -> Result<Buffer> {
-    // One word where it is enough: half of the memory to move.
-    match keys.bits() {
-        Some(bits) if bits + keys.row_bits() <= 64 => ordered_by::<u64>(keys, limit, pool),
-        _ => ordered_by::<u128>(keys, limit, pool),
+pub(super) fn ordered(keys: &Keys<'_>, pool: &HostPool) -> Result<Buffer> {
+    match keys.fit_words() || keys.begin_in_words() {
+        true => ordered_by::<u64>(keys, pool),
+        false => ordered_by::<u128>(keys, pool),
     }
 }
 
-fn ordered_by<I: Item>(keys: &Keys<'_>, limit: Option<usize>, pool: &HostPool) -> Result<Buffer> {
+fn ordered_by<I: Item>(keys: &Keys<'_>, pool: &HostPool) -> Result<Buffer> {
     let rows = keys.rows;
-    let limit = limit.unwrap_or(rows).min(rows);
-    if limit == 0 {
-        return Ok(Buffer::empty());
-    }
-    if limit <= rows / top::WORTH {
-        let mut out = pool.alloc(limit * 4)?;
-        if top::first::<I>(keys, &mut memory::values_mut::<u32>(&mut out)[..limit], pool)? {
-            return Ok(out.freeze(limit * 4));
-        }
-    }
     let bytes = rows * size_of::<I>();
     let (mut items, mut spare, mut out) = (pool.alloc(bytes)?, pool.alloc(bytes)?, pool.alloc(rows * 4)?);
     let items = &mut memory::values_mut::<I>(&mut items)[..rows];
@@ -38,7 +45,7 @@ fn ordered_by<I: Item>(keys: &Keys<'_>, limit: Option<usize>, pool: &HostPool) -
     begun.into_iter().collect::<Result<()>>()?;
     let spare = &mut memory::values_mut::<I>(&mut spare)[..rows];
     radix::sort(keys, items, spare, &mut memory::values_mut::<u32>(&mut out)[..rows])?;
-    Ok(out.freeze(limit * 4))
+    Ok(out.freeze(rows * 4))
 }
 
 /// Returns a byte for each row: 1 if it is the first, or differs from the one before it. Rows come in the

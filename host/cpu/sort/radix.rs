@@ -24,10 +24,13 @@ const SPLIT: u32 = 11;
 const DIGIT: u32 = 8;
 /// From this many items on, digits are faster than comparisons.
 const BY_DIGITS: usize = 192;
-/// The digits by which so many items, and more, are sorted: the highest ones in which they differ. Few items
-/// agree in all of these, and are sorted by what is left.
+/// The most digits by which items are sorted: the highest ones in which they differ. Few items agree in all of
+/// these, and are sorted by what is left.
+const PASSES: u32 = 3;
+/// So many items have that many digits, and fewer may have one less.
 const MANY: usize = 32 * 1024;
-const PASSES: [u32; 2] = [2, 3];
+/// The items that are asked for their digits.
+const SAMPLE: usize = 1024;
 /// The most rows with the same item that are compared one by one.
 const FEW: usize = 20;
 
@@ -218,7 +221,7 @@ fn sort_items<I: Item>(items: &mut [I], spare: &mut [I], row_bits: u32) {
     }
     let (above, below) = differ.zeros();
     let bits = I::BITS - above - below;
-    let passes = bits.div_ceil(DIGIT).min(PASSES[usize::from(items.len() >= MANY)]);
+    let passes = passes(items, row_bits + below, bits);
     let left = bits.saturating_sub(passes * DIGIT);
     let shift = row_bits + below + left;
     by_digits(items, spare, shift, passes as usize);
@@ -237,10 +240,27 @@ fn sort_items<I: Item>(items: &mut [I], spare: &mut [I], row_bits: u32) {
     }
 }
 
+/// Returns the number of the highest digits, of so many bits from `shift` on, that tell most items apart.
+fn passes<I: Item>(items: &[I], shift: u32, bits: u32) -> u32 {
+    let all = bits.div_ceil(DIGIT).min(PASSES);
+    if all < PASSES || items.len() >= MANY {
+        return all;
+    }
+    // How many digits there are of the first two, in some of the items.
+    let mut seen = [[false; 1 << DIGIT]; 2];
+    let shift = shift + bits - 2 * DIGIT;
+    for item in items.iter().step_by(items.len() / SAMPLE + 1) {
+        let digits = item.above(shift).low() as usize;
+        (seen[0][digits & 0xff], seen[1][digits >> DIGIT & 0xff]) = (true, true);
+    }
+    let [first, second] = seen.map(|seen| seen.into_iter().filter(|seen| *seen).count());
+    if first * second >= 2 * items.len() { PASSES - 1 } else { PASSES }
+}
+
 /// Sorts by so many digits from a bit on, the lowest first. The order among equal digits stays.
 fn by_digits<I: Item>(items: &mut [I], spare: &mut [I], shift: u32, passes: usize) {
     const DIGITS: usize = 1 << DIGIT;
-    let mut counts = [[0u32; DIGITS]; PASSES[1] as usize];
+    let mut counts = [[0u32; DIGITS]; PASSES as usize];
     let digit = |item: I, pass: usize| item.above(shift + pass as u32 * DIGIT).low() as usize % DIGITS;
     for item in items.iter() {
         let moved = item.above(shift).low();

@@ -2,7 +2,7 @@
 //!
 //! The one idea: each thread keeps twice as many candidates as there are first rows, and drops the upper
 //! half whenever its memory is full. After that, nearly every row is above the worst candidate, and is
-//! forgotten at once.
+//! forgotten at once, most rows by their [`Leads`].
 
 use crate::Result;
 use crate::cpu::memory;
@@ -11,10 +11,13 @@ use crate::threads::{each_part, here};
 
 use super::items::Item;
 use super::keys::{Cursor, Keys};
+use super::leads::Leads;
 use super::radix::refine;
 
 /// The rows whose items are made at a time.
-const BLOCK: usize = 2048;
+const BLOCK: usize = 1024;
+/// If one row in so many has a low lead, or more, the items of the block are made together.
+const FEW: usize = 16;
 /// So many times as many rows as are wanted make it worth to select them.
 pub(super) const WORTH: usize = 16;
 
@@ -57,51 +60,72 @@ fn candidates<I: Item>(
     limit: usize,
     whole: bool,
 ) -> Result<Option<usize>> {
-    let row_bits = keys.row_bits();
     let mut block = [I::default(); BLOCK];
+    let (mut words, leads) = ([0; BLOCK], Leads::of(keys));
+    let leads = leads.as_ref();
     let (mut count, mut worst) = (0, None);
     for first in rows.clone().step_by(BLOCK) {
-        let block = &mut block[..BLOCK.min(rows.end - first)];
-        keys.begin(first, block)?;
-        match worst {
-            None => {
-                kept[count..count + block.len()].copy_from_slice(block);
-                count += block.len();
+        let len = BLOCK.min(rows.end - first);
+        let (block, words) = (&mut block[..len], &mut words[..len]);
+        leads.map_or(Ok(()), |leads| leads.write(first, words))?;
+        let below = match (&worst, leads) {
+            (Some((_, lead)), Some(_)) => words.iter().map(|word| usize::from(*word <= *lead)).sum(),
+            _ => len,
+        };
+        let is_wanted = |item: I| match worst {
+            None => true,
+            Some((worst, _)) if whole => item < worst,
+            Some((worst, _)) => item.above(keys.row_bits()) <= worst.above(keys.row_bits()),
+        };
+        if below > len / FEW {
+            match leads.filter(|leads| leads.are_keys) {
+                Some(leads) => leads.items(first, words, block),
+                None => keys.begin(first, block)?,
             }
-            Some(worst) => {
-                for item in block {
-                    // Always stored, and counted only if it is wanted: no branch to guess.
-                    kept[count] = *item;
-                    count += usize::from(item.above(row_bits) <= worst);
-                }
+            for item in block {
+                // Always stored, and counted only if it is wanted: no branch to guess.
+                kept[count] = *item;
+                count += usize::from(is_wanted(*item));
+            }
+        } else if let (Some((_, lead)), true) = (worst, below > 0) {
+            for (i, _) in words.iter().enumerate().filter(|(_, word)| **word <= lead) {
+                keys.begin(first + i, std::slice::from_mut(&mut kept[count]))?;
+                count += usize::from(is_wanted(kept[count]));
             }
         }
         if count + BLOCK > kept.len() {
-            (count, worst) = drop_others(&mut kept[..count], limit, row_bits, whole);
+            let last = drop_others(keys, kept, &mut count, limit, whole);
+            worst = Some((last, lead_of(keys, leads, last)?));
             if count + BLOCK > kept.len() {
                 return Ok(None);
             }
         }
     }
     if count > limit {
-        (count, _) = drop_others(&mut kept[..count], limit, row_bits, whole);
+        drop_others(keys, kept, &mut count, limit, whole);
     }
     Ok(Some(count))
 }
 
-/// Keeps the first `limit` items, and unless items hold whole keys, those with equal keys. Returns their
-/// number, and the last of their keys.
-fn drop_others<I: Item>(items: &mut [I], limit: usize, row_bits: u32, whole: bool) -> (usize, Option<I>) {
-    let worst = items.select_nth_unstable(limit - 1).1.above(row_bits);
-    if whole {
-        return (limit, Some(worst));
-    }
-    let mut count = limit;
+/// Returns the lead of an item's row.
+fn lead_of<I: Item>(keys: &Keys<'_>, leads: Option<&Leads<'_>>, item: I) -> Result<u64> {
+    let mut lead = [u64::MAX];
+    leads.map_or(Ok(()), |leads| leads.write(keys.row(item), &mut lead))?;
+    Ok(lead[0])
+}
+
+/// Keeps the first `limit` of `count` items, and unless items hold whole keys, those with equal keys. Returns
+/// the last of the first.
+fn drop_others<I: Item>(keys: &Keys<'_>, kept: &mut [I], count: &mut usize, limit: usize, whole: bool) -> I {
+    let items = &mut kept[..*count];
+    let worst = *items.select_nth_unstable(limit - 1).1;
+    let key = worst.above(keys.row_bits());
+    *count = limit;
     for i in limit..items.len() {
-        if items[i].above(row_bits) <= worst {
-            items.swap(count, i);
-            count += 1;
+        if !whole && items[i].above(keys.row_bits()) <= key {
+            items.swap(*count, i);
+            *count += 1;
         }
     }
-    (count, Some(worst))
+    worst
 }
