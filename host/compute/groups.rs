@@ -10,7 +10,7 @@ use crate::{DeviceArray, Error, Pending, Stream};
 /// arrow-rs: -0.0 and 0.0 are two groups. No columns, columns of different lengths, and more rows than
 /// `u32::MAX` are an error.
 ///
-/// The CPU groups rows of all types; devices all but nested ones, which are [`Error::Unsupported`] there.
+/// Nested keys are compared by the ranks of what is inside, which are sorted for that.
 ///
 /// ```
 /// use bowstring::{Stream, compute::group, exchange::{from_arrow, to_arrow}};

@@ -44,8 +44,8 @@ impl<'a> SortColumn<'a> {
 /// order is that of `arrow_row`, with one exception: its descending order of unions turns around the types,
 /// but not the values of a type; ours turns around both.
 ///
-/// Devices sort all types but nested ones, which are [`Error::Unsupported`] there. With a
-/// limit, they sort all rows.
+/// With a limit, devices sort all rows. There, lists cost a sort of their items, and unions and dictionaries
+/// of nested values a sort of what they refer to.
 ///
 /// ```
 /// use bowstring::{Stream, compute::{SortOptions, sort_to_indices}, exchange::{from_arrow, to_arrow}};

@@ -65,8 +65,8 @@ impl Sorting {
         Sorting { limit: Some(rows), ..self }
     }
 
-    /// Parks rows in host memory once they take more than so many bytes, by columns that must not be nested
-    /// on a device. To sort them takes about three times as many. Then the result comes in several batches.
+    /// Parks rows in host memory once they take more than so many bytes. To sort them takes about three times
+    /// as many. Then the result comes in several batches.
     pub fn memory(self, bytes: usize) -> Sorting {
         Sorting { memory: Some(bytes), ..self }
     }

@@ -250,11 +250,11 @@ impl Engine for Gpu {
         ties: Ties,
         stream: &Stream,
     ) -> Result<Pending<DeviceArray>> {
-        sort::groups::rank(values, options, ties, stream)
+        sort::rank(values, options, ties, stream)
     }
 
     fn partition(&self, columns: &[DeviceArray], stream: &Stream) -> Result<Pending<DeviceArray>> {
-        sort::groups::partition(columns, stream)
+        sort::partition(columns, stream)
     }
 
     fn partition_by_hash(

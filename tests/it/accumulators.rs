@@ -9,13 +9,13 @@ use arrow_array::types::*;
 use arrow_array::*;
 use arrow_row::{OwnedRow, RowConverter, SortField};
 use arrow_schema::{DataType, Schema};
-use bowstring::array::{Batches, Place};
+use bowstring::Error;
+use bowstring::array::Batches;
 use bowstring::compute::Query;
 use bowstring::expr::{
     Options, bit_and, bit_or, bit_xor, col, count_distinct, first, first_value, last, last_value, max,
     median, min, quantile, stddev, variance,
 };
-use bowstring::{DeviceBatch, Error, Stream};
 
 use crate::groups::{assert_aggregates, batch_on, each, grouped, in_pieces, value};
 use crate::support::*;
@@ -98,19 +98,6 @@ fn rows_are_picked_of_every_type() {
         let expected = vec![extreme(&valid, false), extreme(&valid, true), extreme(&both, true)];
         let aggregates = [min(x()), max(x()), max(x()).filter(flag())];
         let query = Query::new().group_by([col("k")]).aggregate(aggregates);
-        if rows_are_nested(&data_type) {
-            let batch = DeviceBatch::try_from(&RecordBatch::try_from_iter(columns).unwrap()).unwrap();
-            let query = query.bind(batch.schema(), &Options::default()).unwrap();
-            let made = query.run(&batch, &Stream::cpu()).wait().unwrap();
-            for (i, expected) in expected.iter().enumerate() {
-                let ours = RecordBatch::try_from(&made).unwrap().column(1 + i).clone();
-                assert_eq!(ordered(&ours), ordered(expected), "{data_type}");
-            }
-            for target in devices().iter().filter(|target| target.stream.device().place() != Place::CPU) {
-                assert!(matches!(query.check(&target.stream), Err(Error::Unsupported { .. })), "{target:?}");
-            }
-            continue;
-        }
         assert_aggregates(&columns, &query, &Options::default(), &expected, true);
     }
 }

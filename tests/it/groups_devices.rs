@@ -7,9 +7,9 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, BooleanArray, Int64Array, StringArray, UInt32Array};
 use arrow_row::{RowConverter, SortField};
 use arrow_schema::DataType;
+use bowstring::DeviceArray;
 use bowstring::compute::{JoinTable, filter, group};
 use bowstring::internals::{Hashes, set_hashes};
-use bowstring::{DeviceArray, Error};
 
 use crate::support::*;
 
@@ -45,16 +45,6 @@ fn assert_groups(columns: &[ArrayRef], form: Form, offset: usize, context: &str)
     }
 }
 
-/// Compares the CPU's groups, which are all that a nested type has.
-fn on_cpu_as_expected(values: &ArrayRef, form: Form) {
-    let expected = expected(&[values.slice(5, values.len() - 5)]);
-    let target = devices().into_iter().find(|target| target.name == "cpu").unwrap();
-    let found = group(&[target.import_as(form, values, 5, values.len() - 5)], &target.stream).wait().unwrap();
-    let ids = target.export(found.ids());
-    let ids = ids.as_any().downcast_ref::<UInt32Array>().unwrap();
-    assert_eq!(ids.values(), &expected.0[..], "{}", values.data_type());
-}
-
 /// Some rows of a type, of which most are equal to others.
 fn repeated(of: &DataType, len: usize, distinct: usize, random: &mut Random) -> ArrayRef {
     let nulls = if has_nulls(of) { Nulls::Some } else { Nulls::None };
@@ -71,17 +61,8 @@ fn rows_of_every_type_are_grouped() {
             let flags = array(&DataType::Boolean, len + 9, Nulls::Some, &mut random);
             for form in Form::ALL {
                 let context = format!("{len} rows of {data_type}, {form:?}");
-                if !rows_are_nested(&data_type) {
-                    assert_groups(std::slice::from_ref(&values), form, 5, &context);
-                    assert_groups(&[flags.clone(), values.clone()], form, 5, &context);
-                    continue;
-                }
-                on_cpu_as_expected(&values, form);
-                for target in devices().iter().filter(|target| target.name != "cpu") {
-                    let values = target.import_as(form, &values, 5, len);
-                    let refused = group(&[values], &target.stream).wait();
-                    assert!(matches!(refused, Err(Error::Unsupported { .. })), "{context}: {refused:?}");
-                }
+                assert_groups(std::slice::from_ref(&values), form, 5, &context);
+                assert_groups(&[flags.clone(), values.clone()], form, 5, &context);
             }
         }
     }
@@ -143,7 +124,7 @@ fn short_and_long_texts_are_told_apart() {
 fn arrays_without_rows_have_no_groups() {
     let mut random = Random::new(34);
     for target in &devices() {
-        for data_type in types().into_iter().filter(|data_type| !rows_are_nested(data_type)) {
+        for data_type in types() {
             let values = target.import(&array(&data_type, 0, Nulls::None, &mut random));
             let mask = target.import(&(Arc::new(BooleanArray::from(Vec::<bool>::new())) as ArrayRef));
             let none = filter(&values, &mask, &target.stream).wait().unwrap();

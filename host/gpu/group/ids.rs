@@ -9,7 +9,7 @@ use bowstring_kernels::target::find;
 use super::keys::{Key, check_key, fit_words, make_words};
 use crate::array::{Bitmap, DeviceArray, outside};
 use crate::engine::Groups;
-use crate::gpu::plain::decoded;
+use crate::gpu::sort::flat_columns;
 use crate::gpu::structure::Marked;
 use crate::gpu::structure::alike::{Compared, compared};
 use crate::pass::{Looks, Pass, Pending, Region, bits};
@@ -23,16 +23,16 @@ const MOST: usize = 1 << 30;
 /// meet in one do not meet in the next.
 const ROUNDS: u64 = 8;
 
-/// Returns the groups of equal rows of columns. It reads once in nearly all cases, and as often as a cast of
-/// dictionaries and runs to their values.
+/// Returns the groups of equal rows of columns. It reads once in nearly all cases, and as often as it
+/// takes to replace dictionaries, runs and nested types.
 pub(crate) fn group(columns: &[DeviceArray], stream: &Stream) -> Result<Pending<Groups>> {
     let (columns, on) = (columns.to_vec(), stream.clone());
     Ok(Pending::begin(stream, async move {
-        let plain = decoded(&columns, &on).await?;
-        let rows = plain.first().map_or(0, DeviceArray::len);
+        let plain = flat_columns(&columns, &on).await?;
+        let rows = columns.first().map_or(0, DeviceArray::len);
         let mut pass = Pass::begin("group", &on)?;
         let mut keys = vec![];
-        for values in plain.iter().filter(|values| *values.data_type() != DataType::Null) {
+        for values in &plain {
             check_key(&pass, values)?;
             // An array without rows may have no buffers to describe.
             if rows == 0 {

@@ -14,13 +14,17 @@ use crate::gpu::group::ids::{Hashed, Numbered, numbered};
 use crate::gpu::group::keys::{Key, described, make_words};
 use crate::gpu::group::segments::{placed, segments};
 use crate::gpu::plain::decoded;
+use crate::gpu::sort::ranked_sides;
 use crate::gpu::structure::alike::{Compared, compared_with_others};
 use crate::gpu::text::text_column;
 use crate::pass::{Pass, Pending, Region, Table as Rows, bits, input};
+use crate::rules::value_type;
 use crate::{Result, Stream};
 
 /// Rows on a device that others find by their keys.
 struct DeviceTable {
+    /// The keys, if some are nested: these are compared by ranks, which both sides must share.
+    nested: Option<Vec<DeviceArray>>,
     keys: Vec<DeviceArray>,
     nulls_equal: bool,
     /// The words, the slots, and the first rows of groups.
@@ -43,6 +47,14 @@ pub(crate) fn table(
 ) -> Result<Pending<Arc<dyn Table>>> {
     let (keys, on) = (keys.to_vec(), stream.clone());
     Ok(Pending::begin(stream, async move {
+        let nested = keys.iter().any(is_nested).then(|| keys.clone());
+        let keys = match &nested {
+            None => keys,
+            Some(nested) => {
+                let none = nested.iter().map(|key| key.slice(0, 0)).collect::<Result<Vec<_>>>()?;
+                sides(nested, &none, &on).await?.0
+            }
+        };
         let keys = decoded(&keys, &on).await?;
         let rows = keys.first().map_or(0, DeviceArray::len);
         let mut pass = Pass::begin("join", &on)?;
@@ -69,6 +81,7 @@ pub(crate) fn table(
             slots: pass.array(UInt64, len, &slots)?,
             firsts: pass.array(UInt32, count, &firsts)?,
             ids: DeviceArray::try_new(parts)?,
+            nested,
             keys,
             nulls_equal,
             seed,
@@ -79,6 +92,28 @@ pub(crate) fn table(
         pass.finish()?;
         Ok(Arc::new(table) as Arc<dyn Table>)
     }))
+}
+
+fn is_nested(key: &DeviceArray) -> bool {
+    value_type(key.data_type()).is_nested()
+}
+
+/// Returns the keys of two sides, with ranks among the rows of both in the place of nested values.
+async fn sides(
+    own: &[DeviceArray],
+    others: &[DeviceArray],
+    stream: &Stream,
+) -> Result<(Vec<DeviceArray>, Vec<DeviceArray>)> {
+    let (mut own_keys, mut other_keys) = (vec![], vec![]);
+    for (own, other) in own.iter().zip(others) {
+        let [own, other] = match is_nested(own) {
+            true => ranked_sides([own, other], stream).await?,
+            false => [own.clone(), other.clone()],
+        };
+        own_keys.push(own);
+        other_keys.push(other);
+    }
+    Ok((own_keys, other_keys))
 }
 
 impl Table for DeviceTable {
@@ -97,6 +132,13 @@ impl Table for DeviceTable {
     fn find(self: Arc<Self>, keys: &[DeviceArray], stream: &Stream) -> Result<Pending<DeviceArray>> {
         let (keys, on) = (keys.to_vec(), stream.clone());
         Ok(Pending::begin(stream, async move {
+            if let Some(own) = self.nested.as_ref().filter(|_| keys.iter().any(|key| !key.is_empty())) {
+                // Groups are numbered by their first rows, so they have the same numbers in a table of other
+                // ranks.
+                let (own, keys) = sides(own, &keys, &on).await?;
+                let table = table(&own, self.nulls_equal, &on)?.await?;
+                return table.find(&keys, &on)?.await;
+            }
             let keys = decoded(&keys, &on).await?;
             let rows = keys.first().map_or(0, DeviceArray::len);
             let mut pass = Pass::begin("join", &on)?;

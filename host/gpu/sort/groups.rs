@@ -7,17 +7,16 @@ use bowstring_kernels::sort::ties::{NARROW, Narrow};
 
 use super::digits::entry;
 use super::keys::add_parts;
-use super::{numbers, sort_to_indices};
+use super::order::{numbers, ordered};
 use crate::array::{Bitmap, DeviceArray};
 use crate::engine::Ties;
 use crate::gpu::bitmap::{and, not};
 use crate::gpu::concat::joined::join_bits;
 use crate::gpu::indices::Outside;
-use crate::gpu::plain::{decoded, decoded_one};
 use crate::gpu::structure::Marked;
 use crate::gpu::structure::alike::stretches;
 use crate::gpu::take::take_one;
-use crate::pass::{BitPointer, Pass, Pending, Region, input};
+use crate::pass::{BitPointer, Pass, Region, input};
 use crate::rules::check_rows;
 use crate::{Result, Stream};
 
@@ -30,68 +29,65 @@ struct Groups {
     count: usize,
 }
 
-/// Returns the rows, as UInt32, that differ from the row before them in any column, and the first row. It
-/// reads once, and as often as a cast of dictionaries and runs to their values.
-pub(crate) fn partition(columns: &[DeviceArray], stream: &Stream) -> Result<Pending<DeviceArray>> {
-    let (columns, on) = (columns.to_vec(), stream.clone());
-    Ok(Pending::begin(stream, async move {
-        let plain = decoded(&columns, &on).await?;
-        let rows = plain.first().map_or(0, DeviceArray::len);
-        let mut pass = Pass::begin("partition", &on)?;
-        check_rows(pass.operation(), rows)?;
-        if rows == 0 {
-            let none = pass.output(0)?;
-            return numbers(pass, &none, 0);
-        }
-        let groups = groups(&mut pass, &plain, rows).await?;
-        numbers(pass, &groups.starts, groups.count)
-    }))
+/// Returns the rows, as UInt32, that differ from the row before them in any column, and the first row.
+pub(super) async fn partition_flat(
+    columns: &[DeviceArray],
+    rows: usize,
+    stream: &Stream,
+) -> Result<DeviceArray> {
+    let mut pass = Pass::begin("partition", stream)?;
+    check_rows(pass.operation(), rows)?;
+    if rows == 0 {
+        let none = pass.output(0)?;
+        return numbers(pass, &none, 0);
+    }
+    let groups = groups(&mut pass, columns, rows).await?;
+    numbers(pass, &groups.starts, groups.count)
 }
 
-/// Returns the rank of each row, as UInt32, from 1 on. It reads as often as a sort, a take of the values, and
-/// once more.
-pub(crate) fn rank(
-    values: &DeviceArray,
-    options: SortOptions,
+/// Returns the rank of each row in the order of all columns, as UInt32, from 1 on.
+pub(super) async fn rank_flat(
+    columns: &[(DeviceArray, SortOptions)],
+    rows: usize,
     ties: Ties,
     stream: &Stream,
-) -> Result<Pending<DeviceArray>> {
-    let (values, on) = (values.clone(), stream.clone());
-    Ok(Pending::begin(stream, async move {
-        let values = decoded_one(&values, &on).await?;
-        let rows = values.len();
-        let mut pass = Pass::begin("rank", &on)?;
-        check_rows(pass.operation(), rows)?;
-        add_parts(&pass, &values, options, &mut vec![])?;
-        if rows == 0 {
-            let none = pass.output(0)?;
-            return numbers(pass, &none, 0);
-        }
-        pass.finish()?;
-        let order = sort_to_indices(&[(&values, options)], None, &on)?.await?;
-        let sorted = take_one(&values, &order, Outside::Refused, &on)?.await?;
-        let mut pass = Pass::begin("rank", &on)?;
-        pass.input(&order)?;
-        let groups = groups(&mut pass, &[sorted], rows).await?;
-        let out = pass.rows(rows, 4)?;
-        let args = Ranks {
-            begins: groups.begins.mask.words().0,
-            begins_offsets: groups.begins.mask.offsets.input(),
-            starts: groups.starts.input(),
-            groups: groups.count as u64,
-            order: input(&order.buffers()[0]),
-            rows: rows as u64,
-            ties: match ties {
-                Ties::Highest => HIGHEST,
-                Ties::Lowest => LOWEST,
-                Ties::Dense => DENSE,
-            },
-            out: out.out(),
-        };
-        let ranks = entry(&pass, RANKS, &[])?;
-        pass.launch(ranks, &args)?;
-        numbers(pass, &out, rows)
-    }))
+) -> Result<DeviceArray> {
+    let mut pass = Pass::begin("rank", stream)?;
+    check_rows(pass.operation(), rows)?;
+    for (values, options) in columns {
+        add_parts(&pass, values, *options, &mut vec![])?;
+    }
+    if rows == 0 {
+        let none = pass.output(0)?;
+        return numbers(pass, &none, 0);
+    }
+    pass.finish()?;
+    let order = ordered(columns, rows, None, stream).await?;
+    let mut sorted = vec![];
+    for (values, _) in columns {
+        sorted.push(take_one(values, &order, Outside::Refused, stream)?.await?);
+    }
+    let mut pass = Pass::begin("rank", stream)?;
+    pass.input(&order)?;
+    let groups = groups(&mut pass, &sorted, rows).await?;
+    let out = pass.rows(rows, 4)?;
+    let args = Ranks {
+        begins: groups.begins.mask.words().0,
+        begins_offsets: groups.begins.mask.offsets.input(),
+        starts: groups.starts.input(),
+        groups: groups.count as u64,
+        order: input(&order.buffers()[0]),
+        rows: rows as u64,
+        ties: match ties {
+            Ties::Highest => HIGHEST,
+            Ties::Lowest => LOWEST,
+            Ties::Dense => DENSE,
+        },
+        out: out.out(),
+    };
+    let ranks = entry(&pass, RANKS, &[])?;
+    pass.launch(ranks, &args)?;
+    numbers(pass, &out, rows)
 }
 
 /// Finds the groups of equal rows in columns of at least one row, in the order that they have.

@@ -4,86 +4,64 @@
 //! key differ, and launches a placement for every eight of them, from the last key to the first. Keys that do
 //! not differ, and the upper bits of small numbers, cost nothing.
 //!
+//! Nested columns are first replaced by numbers and text: see [`nested`].
+//!
 //! Memory for a row: 4 or 8 bytes for each word of a key, and up to 32 for its order and what is in work.
 
 pub(crate) mod digits;
-pub(crate) mod groups;
+mod groups;
 pub(crate) mod keys;
+mod nested;
+mod order;
 mod ties;
 
-use arrow_schema::{DataType, SortOptions};
+use arrow_schema::SortOptions;
 
-use super::plain::decoded;
 use crate::array::DeviceArray;
-use crate::pass::{Pass, Pending, Region};
-use crate::rules::check_rows;
+use crate::engine::Ties;
+use crate::pass::Pending;
 use crate::{Result, Stream};
-use digits::{Placements, unchanged};
-use keys::{Part, add_parts};
+use groups::{partition_flat, rank_flat};
+pub(crate) use nested::{flat, flat_columns, ranked_sides};
+use order::ordered;
+pub(crate) use order::row_numbers;
 
 /// Returns the rows of columns of one length in their order, the first `limit` of them, as UInt32. It reads
-/// once, and as often as a cast of dictionaries and runs to their values.
+/// once, and as often as it takes to replace dictionaries, runs and nested types.
 pub(crate) fn sort_to_indices(
     columns: &[(&DeviceArray, SortOptions)],
     limit: Option<usize>,
     stream: &Stream,
 ) -> Result<Pending<DeviceArray>> {
-    let (values, options): (Vec<DeviceArray>, Vec<SortOptions>) =
-        columns.iter().map(|(values, options)| ((*values).clone(), *options)).unzip();
+    let columns: Vec<_> = columns.iter().map(|(values, options)| ((*values).clone(), *options)).collect();
     let on = stream.clone();
     Ok(Pending::begin(stream, async move {
-        let plain: Vec<_> = decoded(&values, &on).await?.into_iter().zip(options).collect();
-        let rows = plain.first().map_or(0, |(values, _)| values.len());
-        let mut pass = Pass::begin("sort_to_indices", &on)?;
-        for (values, _) in &plain {
-            pass.input(values)?;
-        }
-        let order = order(&mut pass, &plain, rows).await?;
-        numbers(pass, &order, limit.unwrap_or(rows).min(rows))
+        let rows = columns.first().map_or(0, |(values, _)| values.len());
+        ordered(&flat(&columns, &on).await?, rows, limit, &on).await
     }))
 }
 
-/// Returns the numbers from 0 on, of so many rows, as UInt32.
-pub(crate) fn row_numbers(rows: usize, stream: &Stream) -> Result<DeviceArray> {
-    let mut pass = Pass::begin("sort_to_indices", stream)?;
-    check_rows(pass.operation(), rows)?;
-    let made = unchanged(&mut pass, rows)?;
-    numbers(pass, &made, rows)
+/// Returns the rank of each row, as UInt32, from 1 on. It reads as often as a sort, a take of the values, and
+/// once more.
+pub(crate) fn rank(
+    values: &DeviceArray,
+    options: SortOptions,
+    ties: Ties,
+    stream: &Stream,
+) -> Result<Pending<DeviceArray>> {
+    let (values, on) = (values.clone(), stream.clone());
+    Ok(Pending::begin(stream, async move {
+        let rows = values.len();
+        rank_flat(&flat(&[(values, options)], &on).await?, rows, ties, &on).await
+    }))
 }
 
-/// Ends a pass that has made row numbers or ranks.
-fn numbers(pass: Pass, made: &Region, len: usize) -> Result<DeviceArray> {
-    let numbers = pass.array(DataType::UInt32, len, made)?;
-    pass.finish()?;
-    Ok(numbers)
-}
-
-/// Returns the rows in order.
-async fn order(pass: &mut Pass, columns: &[(DeviceArray, SortOptions)], rows: usize) -> Result<Region> {
-    check_rows(pass.operation(), rows)?;
-    let mut parts = vec![];
-    for (values, options) in columns {
-        add_parts(pass, values, *options, &mut parts)?;
-    }
-    if rows < 2 || parts.is_empty() {
-        return unchanged(pass, rows);
-    }
-    let sources = parts.iter().map(|part| if let Part::Words(source) = part { Some(source) } else { None });
-    let Some(sources) = sources.collect::<Option<Vec<_>>>() else {
-        return ties::sorted(pass, &parts, rows).await;
-    };
-    let differs = pass.zeroed(8 * sources.len())?;
-    let mut keys = vec![];
-    for (i, source) in sources.iter().enumerate() {
-        keys.push(source.key(pass, rows, differs.out_from(8 * i))?);
-    }
-    let differs = pass.read(&[&differs]).await?;
-    if differs.iter().all(|differs| *differs == 0) {
-        return unchanged(pass, rows);
-    }
-    let mut placements = Placements::new(pass, rows, keys.iter().map(|key| key.width).max().unwrap_or(8))?;
-    for (key, differs) in keys.iter().zip(&differs).rev().filter(|(_, differs)| **differs != 0) {
-        placements.sort(pass, *key, *differs)?;
-    }
-    placements.order().cloned().map_or_else(|| unchanged(pass, rows), Ok)
+/// Returns the rows, as UInt32, that differ from the row before them in any column, and the first row. It
+/// reads once, and as often as it takes to replace dictionaries, runs and nested types.
+pub(crate) fn partition(columns: &[DeviceArray], stream: &Stream) -> Result<Pending<DeviceArray>> {
+    let (columns, on) = (columns.to_vec(), stream.clone());
+    Ok(Pending::begin(stream, async move {
+        let rows = columns.first().map_or(0, DeviceArray::len);
+        partition_flat(&flat_columns(&columns, &on).await?, rows, &on).await
+    }))
 }

@@ -72,6 +72,34 @@ pub(crate) fn numbers(array: &DeviceArray) -> Result<Vec<DeviceArray>> {
     numbers.map(|(of, buffer)| viewed(array, of, array.offset(), buffer.clone())).collect()
 }
 
+/// Checks that every row of a union is a row of one of its members. Returns the union; a bad row is an error when
+/// it is waited for.
+pub(crate) fn checked(operation: &'static str, array: &DeviceArray, stream: &Stream) -> Result<DeviceArray> {
+    let DataType::Union(fields, mode) = array.data_type() else {
+        return Err(Error::invalid(operation, "an array that is no union"));
+    };
+    if array.is_empty() {
+        return Ok(array.clone());
+    }
+    let mut pass = Pass::begin(operation, stream)?;
+    pass.input(array)?;
+    let of_member = |((id, _), child): ((i8, _), &DeviceArray)| MemberRow {
+        id: (id as u8).into(),
+        len: if *mode == UnionMode::Sparse { array.len() } else { child.len() } as u64,
+        valid: In::absent(),
+        valid_offset: 0,
+        none: false,
+    };
+    let members: Table<MemberRow> = fields.iter().zip(array.children()).map(of_member).collect();
+    let faults = pass.upload(&[u64::MAX; 2])?;
+    let read = buffers(&mut pass, array)?;
+    look(&mut pass, read, (In::absent(), 0), array.len(), &members, (Out::absent(), &faults))?;
+    pass.report(&faults, check)?;
+    let checked = part_of(&pass, array.clone())?;
+    pass.finish()?;
+    Ok(checked)
+}
+
 /// Taken rows of a union, without the members.
 pub(crate) struct TakenUnion {
     pass: Pass,

@@ -72,8 +72,6 @@ fn no_columns(by: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
 /// that are equal stay in their order. Nulls come first unless `nulls_last`, also if `descending`. Floats
 /// have their total order, in which NaN is greatest. pyarrow differs in both: by default it puts nulls last,
 /// and NaN beside them. `limit` returns only so many of the first rows.
-///
-/// Devices sort all types but nested ones; these raise `NotImplementedError` there.
 #[pyfunction]
 #[pyo3(signature = (values, by = None, *, descending = false, nulls_last = false, limit = None, stream = None))]
 pub fn sort_indices(
