@@ -1151,7 +1151,7 @@ BowstringStatus bowstring_batches_aggregate(const struct BowstringBatches *batch
                                             struct BowstringBatch **out);
 
 // Makes a table of rows by `count` columns of keys. A null key equals nothing, unless `nulls_equal` is not
-// 0. Nested types are `BOWSTRING_STATUS_UNSUPPORTED` on devices. On a GPU this synchronises once.
+// 0. Each search by nested keys makes the table anew. On a GPU this synchronises once, and sorts nested keys.
 //
 // Handles must be NULL or live, `keys` NULL or as many as `count` says, `out` NULL or writable.
 BowstringStatus bowstring_join_table_new(const struct BowstringArray *const *keys,
@@ -1353,8 +1353,8 @@ BowstringStatus bowstring_interleave(const struct BowstringArray *const *arrays,
 
 // Returns the numbers of the rows of an array in the order of their values, as UInt32: the first `limit` of
 // them. `order` has the flags `BOWSTRING_SORT_DESCENDING` and `BOWSTRING_SORT_NULLS_LAST`, or 0. Rows that
-// are equal stay in their order. Nested types are `BOWSTRING_STATUS_UNSUPPORTED` on devices. On a GPU this
-// synchronises once, and for text twice for each seven bytes in which rows agree.
+// are equal stay in their order. On a GPU this synchronises once, for text twice for each seven bytes in which
+// rows agree, and for lists like a sort of their items.
 //
 // Handles must be NULL or live, `out` NULL or writable.
 BowstringStatus bowstring_sort_to_indices(const struct BowstringArray *values,
@@ -1409,8 +1409,7 @@ BowstringStatus bowstring_rank(const struct BowstringArray *values,
 
 // Numbers the groups of equal rows of `count` columns of one length. `out_ids` receives the group of each
 // row, and `out_firsts` the first row of each group, both as UInt32. Groups are numbered in the order of
-// their first rows. Nulls are equal. Nested types are `BOWSTRING_STATUS_UNSUPPORTED` on devices. On a GPU
-// this synchronises once.
+// their first rows. Nulls are equal. On a GPU this synchronises once, and sorts what is inside of lists.
 //
 // Handles must be NULL or live, `columns` NULL or as many as `count` says, `out_ids` and `out_firsts` NULL
 // or writable.
@@ -1437,7 +1436,7 @@ BowstringStatus bowstring_distinct_batch(const struct BowstringBatch *batch,
 // Joins two batches by `count` keys of each, which are as long as their batches and need not be their
 // columns. The result has the left columns and then the right ones, or those of one side. Rows come in the
 // order of the right rows, and for each of them in that of the left ones; left rows without a partner
-// follow. `options` may be NULL. Nested keys are `BOWSTRING_STATUS_UNSUPPORTED` on devices.
+// follow. `options` may be NULL.
 //
 // Handles and options must be NULL or live, the keys NULL or as many as `count` says, `out` NULL or
 // writable.
@@ -1449,6 +1448,59 @@ BowstringStatus bowstring_join(const struct BowstringBatch *left,
                                const struct BowstringJoinOptions *options,
                                const struct BowstringStream *stream,
                                struct BowstringBatch **out);
+
+// Sorts the rows of all batches by `count` columns, whose numbers count from 0: the first `limit` rows in
+// order. `orders` has an order for each, as for `bowstring_sort_to_indices`. If the rows take more than `memory`
+// bytes, sorted runs of them wait in host memory, and the result comes in several batches; 0 means no bound.
+// This takes `batches`: the handle is left empty, and the caller must still free it. On failure it is
+// unchanged. This call reads nothing: all batches are read when the first one of the result is requested.
+//
+// Handles must be NULL or live, `columns` and `orders` NULL or as many as `count` says, `out` NULL or
+// writable.
+BowstringStatus bowstring_batches_sort(const struct BowstringBatches *batches,
+                                       const uint64_t *columns,
+                                       const uint32_t *orders,
+                                       uint64_t count,
+                                       uint64_t limit,
+                                       uint64_t memory,
+                                       const struct BowstringStream *stream,
+                                       struct BowstringBatches **out);
+
+// Groups the rows of all batches and aggregates each group, as `bowstring_group_by` does for a batch. If the
+// groups take more than `memory` bytes, they wait in host memory, and the result comes in several batches, in
+// each of which groups are in the order of their first rows; 0 means no bound. Otherwise like
+// `bowstring_batches_sort`.
+//
+// Handles and options must be NULL or live, `keys` NULL or point to `key_count` of them, `aggregates` NULL
+// or an array of `count` items whose handles and names are NULL or live, `out` NULL or writable.
+BowstringStatus bowstring_batches_group_by(const struct BowstringBatches *batches,
+                                           const struct BowstringExpr *const *keys,
+                                           uint64_t key_count,
+                                           const struct BowstringAggregate *aggregates,
+                                           uint64_t count,
+                                           const struct BowstringExpr *condition,
+                                           const struct BowstringExprOptions *options,
+                                           uint64_t memory,
+                                           const struct BowstringStream *stream,
+                                           struct BowstringBatches **out);
+
+// Joins the rows of two streams by `count` columns of each, whose numbers count from 0. The left stream is read
+// first, and its rows are prepared once; the right one is joined batch by batch. See `bowstring_join` for the
+// rows of the result. If the left rows take more than `memory` bytes, both sides wait in host memory, in parts by
+// a hash of their keys, and rows come in the order of the parts; 0 means no bound. `options` may be NULL. This
+// takes `left` and `right`, which must not be the same. Otherwise like `bowstring_batches_sort`.
+//
+// Handles and options must be NULL or live, the columns NULL or as many as `count` says, `out` NULL or
+// writable.
+BowstringStatus bowstring_batches_join(const struct BowstringBatches *left,
+                                       const struct BowstringBatches *right,
+                                       const uint64_t *left_columns,
+                                       const uint64_t *right_columns,
+                                       uint64_t count,
+                                       const struct BowstringJoinOptions *options,
+                                       uint64_t memory,
+                                       const struct BowstringStream *stream,
+                                       struct BowstringBatches **out);
 
 // Returns the reason of this thread's last failed call, or an empty string if none has failed. The text is
 // valid until the thread's next failing call. Never NULL.
@@ -1735,7 +1787,7 @@ BowstringStatus bowstring_arrays_validate(const struct BowstringArrays *arrays,
 // Parts `rows` rows by `partition_count` columns, and orders the rows of each part by `order_count` others;
 // `orders` has an order for each of these, as for `bowstring_sort_to_indices`. Without columns to part by,
 // all rows are one part; without an order, rows stay in their own. All columns have `rows` rows. On a GPU
-// this synchronises like a group and a sort. Nested types are `BOWSTRING_STATUS_UNSUPPORTED` on devices.
+// this synchronises like a group and a sort.
 //
 // Handles must be NULL or live, the columns and `orders` NULL or as many as the counts say, `out` NULL or
 // writable.

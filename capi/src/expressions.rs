@@ -116,7 +116,7 @@ pub(crate) unsafe fn expr_options(pointer: *const BowstringExprOptions) -> Resul
 }
 
 /// The expressions behind `count` handles.
-unsafe fn all(exprs: *const *const BowstringExpr, count: u64) -> Result<Vec<Expr>> {
+pub(crate) unsafe fn all(exprs: *const *const BowstringExpr, count: u64) -> Result<Vec<Expr>> {
     // SAFETY: the caller's promise.
     Ok(unsafe { handles(exprs, count, "exprs") }?.into_iter().map(|one| one.expr.clone()).collect())
 }

@@ -80,7 +80,7 @@ pub struct BowstringJoinOptions {
 }
 
 /// Translates an order's flags.
-fn sort_options(order: u32) -> Result<SortOptions> {
+pub(crate) fn sort_options(order: u32) -> Result<SortOptions> {
     if order > BOWSTRING_SORT_DESCENDING | BOWSTRING_SORT_NULLS_LAST {
         return Err(invalid(format!("an order of {order}")));
     }
@@ -91,7 +91,7 @@ fn sort_options(order: u32) -> Result<SortOptions> {
 }
 
 /// Returns the number of rows that a limit leaves; `None` for all.
-fn limit_of(limit: u64) -> Option<usize> {
+pub(crate) fn limit_of(limit: u64) -> Option<usize> {
     usize::try_from(limit).ok().filter(|_| limit != BOWSTRING_ALL_ROWS)
 }
 
@@ -109,8 +109,8 @@ pub(crate) unsafe fn sort_columns<'a>(
 
 /// Returns the numbers of the rows of an array in the order of their values, as UInt32: the first `limit` of
 /// them. `order` has the flags `BOWSTRING_SORT_DESCENDING` and `BOWSTRING_SORT_NULLS_LAST`, or 0. Rows that
-/// are equal stay in their order. Nested types are `BOWSTRING_STATUS_UNSUPPORTED` on devices. On a GPU this
-/// synchronises once, and for text twice for each seven bytes in which rows agree.
+/// are equal stay in their order. On a GPU this synchronises once, for text twice for each seven bytes in which
+/// rows agree, and for lists like a sort of their items.
 ///
 /// # Safety
 ///
@@ -236,8 +236,7 @@ pub unsafe extern "C" fn bowstring_rank(
 
 /// Numbers the groups of equal rows of `count` columns of one length. `out_ids` receives the group of each
 /// row, and `out_firsts` the first row of each group, both as UInt32. Groups are numbered in the order of
-/// their first rows. Nulls are equal. Nested types are `BOWSTRING_STATUS_UNSUPPORTED` on devices. On a GPU
-/// this synchronises once.
+/// their first rows. Nulls are equal. On a GPU this synchronises once, and sorts what is inside of lists.
 ///
 /// # Safety
 ///
@@ -303,7 +302,7 @@ pub unsafe extern "C" fn bowstring_distinct_batch(
 /// Joins two batches by `count` keys of each, which are as long as their batches and need not be their
 /// columns. The result has the left columns and then the right ones, or those of one side. Rows come in the
 /// order of the right rows, and for each of them in that of the left ones; left rows without a partner
-/// follow. `options` may be NULL. Nested keys are `BOWSTRING_STATUS_UNSUPPORTED` on devices.
+/// follow. `options` may be NULL.
 ///
 /// # Safety
 ///
@@ -337,7 +336,7 @@ pub unsafe extern "C" fn bowstring_join(
 }
 
 /// Translates the caller's options; NULL means the defaults.
-unsafe fn join_options(pointer: *const BowstringJoinOptions) -> Result<JoinOptions> {
+pub(crate) unsafe fn join_options(pointer: *const BowstringJoinOptions) -> Result<JoinOptions> {
     use JoinKind::*;
     // SAFETY: the caller's promise.
     let Some(said) = unsafe { options(pointer) }? else { return Ok(JoinOptions::default()) };

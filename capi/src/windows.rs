@@ -67,7 +67,7 @@ unsafe fn give_nameless(made: Pending<DeviceArray>, out: *mut *mut BowstringArra
 /// Parts `rows` rows by `partition_count` columns, and orders the rows of each part by `order_count` others;
 /// `orders` has an order for each of these, as for `bowstring_sort_to_indices`. Without columns to part by,
 /// all rows are one part; without an order, rows stay in their own. All columns have `rows` rows. On a GPU
-/// this synchronises like a group and a sort. Nested types are `BOWSTRING_STATUS_UNSUPPORTED` on devices.
+/// this synchronises like a group and a sort.
 ///
 /// # Safety
 ///

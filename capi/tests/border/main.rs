@@ -4,6 +4,7 @@
 mod doctor;
 mod nulls;
 mod relational;
+mod relational_streams;
 mod threads;
 mod validate;
 mod windows;
