@@ -176,7 +176,8 @@ def waits(name):
     that."""
     if name.startswith("filter Boolean"):
         return 0
-    return 1 if name.startswith("filter") or name.startswith("take Utf8") else 0
+    looking = ("filter", "take Utf8", "sum", "sort_to_indices", "pairs")
+    return 1 if name.startswith(looking) else 0
 
 
 # The targets: the name, the matching counts, rows, and the share of a copy's rate to reach.
@@ -203,10 +204,24 @@ TARGETS = [
 ]
 
 
+# Groups, orders and joins: the name, the counts, the bytes of a row that a good algorithm moves (shared by all of
+# them: a pass over the keys for a digit, sectors of 32 bytes for what lies anywhere), whether tables are larger than the
+# caches, so that each access moves a sector, and the share of a copy's rate to reach.
+RELATIONAL = [
+    ("sums of 100 groups, Int64", "sum Int64 by 100 values", 16, False, 0.60),
+    ("sums of 10^5 groups, Int64", "sum Int64 by many values", 40, False, 0.40),
+    ("sums of 10^8 groups, Int64", "sum Int64 by many values", 200, True, 0.50),
+    ("order of 4 bytes", "sort_to_indices Int32", 88, False, 0.60),
+    ("order of 8 bytes", "sort_to_indices Int64", 176, False, 0.60),
+    ("pairs with 10^5 unique keys", "pairs of Int64, unique", 24, False, 0.50),
+    ("pairs with 10^8 unique keys", "pairs of Int64, unique", 120, True, 0.50),
+]
+
+
 class Row:
-    def __init__(self, tables, name, rows):
-        self.name, self.rows, self.bound = name, rows, bound(tables, name)
-        given = (rows, waits(name), scattered(name))
+    def __init__(self, tables, name, rows, must=None, extra=None):
+        self.name, self.rows, self.bound = name, rows, must or bound(tables, name)
+        given = (rows, waits(name), scattered(name) if extra is None else extra)
         self.expected, self.best, self.worst = (predict(tables, name, *given, of) for of in (EXPECTED, BEST, WORST))
         share = lambda found, of: self.bound * rows / of.copy / found.seconds
         self.share = share(self.expected, EXPECTED)
@@ -368,6 +383,9 @@ def documents():
             row = all_rows[name] = Row(tables, name, rows)
             goal = target if target is not None else 0.9 * all_rows[name.removesuffix(", nulls")].share
             out += line(row.cells(work, goal))
+    for work, name, must, anywhere, target in RELATIONAL:
+        beyond = sum(max(float(asked) - float(touched), 0) for *_, touched, asked in tables.launches[name])
+        out += line(Row(tables, name, 1 << 28, must, beyond if anywhere else 0.0).cells(work, target))
     page = out + peers(tables, all_rows.values()) + batches(tables) + PUBLIC
     return {OUT: page, TABLE: table(all_rows.values())}
 
