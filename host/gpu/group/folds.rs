@@ -9,6 +9,7 @@ use bowstring_kernels::memory::In;
 use bowstring_kernels::target::find;
 
 use super::segments::{Level, placed, segments};
+use super::tally::{is_tallied, tallied};
 use crate::array::{Bitmap, DeviceArray};
 use crate::engine::{GroupFold, Groups};
 use crate::expr::{Bits, Fold, Reduction};
@@ -28,13 +29,21 @@ pub(crate) fn fold_groups(
     let (rows, count) = (groups.ids.len(), groups.firsts.len());
     pass.input(&groups.ids)?;
     let ids = input(&groups.ids.buffers()[0]);
-    let order = placed(&mut pass, ids, rows, count.saturating_sub(1))?;
-    let segments = segments(&mut pass, ids, &order, rows, count)?;
-    let levels = segments.levels(&mut pass, rows)?;
+    let in_order = match folds.iter().all(is_tallied) {
+        true => None,
+        false => {
+            let order = placed(&mut pass, ids, rows, count.saturating_sub(1))?;
+            let segments = segments(&mut pass, ids, &order, rows, count)?;
+            Some((order, segments.levels(&mut pass, rows)?))
+        }
+    };
     let folded = folds.iter().map(|one| {
         let values = one.values.as_ref();
         values.map_or(Ok(()), |values| pass.input(values))?;
-        folded(&mut pass, one, &order, &levels)
+        match &in_order {
+            Some((order, levels)) if !is_tallied(one) => folded(&mut pass, one, order, levels),
+            _ => tallied(&mut pass, one, ids, rows, count),
+        }
     });
     let folded = folded.collect::<Result<Vec<_>>>()?;
     pass.finish()?;

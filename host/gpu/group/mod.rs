@@ -15,6 +15,7 @@ pub(crate) mod keys;
 mod parts;
 mod root;
 pub(crate) mod segments;
+mod tally;
 
 pub(super) use divide::divide_sums;
 pub(super) use folds::fold_groups;

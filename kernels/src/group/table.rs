@@ -7,17 +7,24 @@
 //!
 //! Bytes moved for a row: its word, a slot, the word of the slot's row, and its place.
 
+use core::array::from_fn;
+
 use crate::encoded::equal::mixed;
 use crate::encoded::rows::{Selected, store, tile};
 use crate::memory::{Bits, In, Out};
 use crate::reduce::scan::TILE;
-use crate::target::Wave;
+use crate::target::{Lane, Wave};
 
 /// A free slot. No row has the number of its lower half.
 pub const FREE: u64 = u64::MAX;
 
 /// The place, and the group, of a row that is in no group.
 pub const NONE: u32 = u32::MAX;
+
+/// The rows that a lane looks at before it uses the first answer.
+pub(crate) const LOADS: usize = 4;
+/// The same for insertions: with more, registers run out.
+const INSERTS: usize = 2;
 
 kernel! {
     family "group";
@@ -126,51 +133,98 @@ fn insert(args: &Insert, wave: &mut Wave) {
     let Some((mut at, end)) = tile(args.rows, wave) else { return };
     let valid = Bits::new(args.valid, args.valid_offset, args.rows);
     while at < end {
+        let begin = at;
+        let row = |k: u32, lane: u32| begin + u64::from(k * wave.width() + lane);
         wave.each(|l| {
-            let row = at + u64::from(l.index());
-            if row >= end {
-                return;
-            }
-            if !valid.is_absent() && !valid.get(row) {
-                args.places.set(l, row, NONE);
-                return;
-            }
-            let word = args.words.get(row) & args.kept;
-            let hash = mixed(args.seed, word);
-            let mine = hash & !0xffff_ffff | row;
-            let mut slot = hash & args.most;
-            // As many steps as there are slots: a full table ends the search, and no step waits for a lane.
-            for _ in 0..=args.most {
-                let mut held = args.slots.load(l, slot);
-                if held == FREE {
-                    held = args.slots.compare_exchange(l, slot, FREE, mine);
+            // First of all, each row goes to its first slot, and several are under way at once.
+            let rows = from_fn::<u64, INSERTS, _>(|k| row(k as u32, l.index()));
+            let counts = rows.map(|row| row < end && (valid.is_absent() || valid.get(row)));
+            let words = rows.map(|row| args.words.get(row.min(end - 1)) & args.kept);
+            let hashes = words.map(|word| mixed(args.seed, word));
+            let seen = hashes.map(|hash| args.slots.load(l, hash & args.most));
+            let held = from_fn::<u64, INSERTS, _>(|k| match counts[k] && seen[k] == FREE {
+                true => {
+                    args.slots.compare_exchange(l, hashes[k] & args.most, FREE, slot_of(hashes[k], rows[k]))
                 }
-                if held == FREE {
-                    break;
+                false => seen[k],
+            });
+            let others = from_fn::<u64, INSERTS, _>(|k| match counts[k] && held[k] != FREE {
+                true => args.words.get(held[k] & 0xffff_ffff) & args.kept,
+                false => words[k],
+            });
+            let mut left = 0u32;
+            for k in 0..INSERTS {
+                let (slot, mine) = (hashes[k] & args.most, slot_of(hashes[k], rows[k]));
+                let is_same = held[k] == FREE || (held[k] ^ mine) >> 32 == 0 && others[k] == words[k];
+                if rows[k] < end {
+                    args.places.set(l, rows[k], if counts[k] { slot as u32 } else { NONE });
                 }
-                if (held ^ mine) >> 32 == 0 && args.words.get(held & 0xffff_ffff) & args.kept == word {
-                    if mine < held {
-                        args.slots.min(l, slot, mine);
-                    }
-                    break;
+                if counts[k] && is_same && mine < held[k] && held[k] != FREE {
+                    args.slots.min(l, slot, mine);
                 }
-                slot = (slot + 1) & args.most;
+                left |= u32::from(counts[k] && !is_same) << k;
             }
-            args.places.set(l, row, slot as u32);
+            // Rows whose first slot another word has go on alone.
+            while left != 0 {
+                let row = row(left.trailing_zeros(), l.index());
+                args.places.set(l, row, insert_beyond(args, row, l) as u32);
+                left &= left - 1;
+            }
         });
-        at += u64::from(wave.width());
+        at += INSERTS as u64 * u64::from(wave.width());
     }
+}
+
+/// What a slot has that a row takes: the upper half of its hash, and the row.
+#[inline(always)]
+fn slot_of(hash: u64, row: u64) -> u64 {
+    hash & !0xffff_ffff | row
+}
+
+/// Returns the slot of a row whose first slot another word has.
+#[inline(always)]
+fn insert_beyond(args: &Insert, row: u64, l: Lane<'_>) -> u64 {
+    let word = args.words.get(row) & args.kept;
+    let hash = mixed(args.seed, word);
+    let (mine, mut slot) = (slot_of(hash, row), hash & args.most);
+    // As many steps as there are slots: a full table ends the search, and no step waits for a lane.
+    for _ in 0..=args.most {
+        slot = (slot + 1) & args.most;
+        let mut held = args.slots.load(l, slot);
+        if held == FREE {
+            held = args.slots.compare_exchange(l, slot, FREE, mine);
+        }
+        if held == FREE {
+            break;
+        }
+        if (held ^ mine) >> 32 == 0 && args.words.get(held & 0xffff_ffff) & args.kept == word {
+            if mine < held {
+                args.slots.min(l, slot, mine);
+            }
+            break;
+        }
+    }
+    slot
 }
 
 fn own(args: &Own, wave: &mut Wave) {
     let Some((mut at, end)) = tile(args.rows, wave) else { return };
     while at < end {
-        let own = wave.each(|l| {
-            let row = at + u64::from(l.index());
-            row < end && first_of(args.slots, args.places, row) == Some(row)
+        let (begin, width) = (at, u64::from(wave.width()));
+        let row = |k: usize, lane: u32| begin + k as u64 * width + u64::from(lane);
+        let places =
+            wave.each(|l| from_fn::<u32, LOADS, _>(|k| args.places.get(row(k, l.index()).min(end - 1))));
+        let firsts = wave.each(|l| {
+            from_fn::<u64, LOADS, _>(|k| match places.at(l)[k] {
+                NONE => u64::MAX,
+                place => args.slots.get(place.into()) & 0xffff_ffff,
+            })
         });
-        store(own, at, args.rows, args.firsts, wave);
-        at += u64::from(wave.width());
+        for k in 0..LOADS {
+            let own = wave.each(|l| row(k, l.index()) < end && firsts.at(l)[k] == row(k, l.index()));
+            store(own, row(k, 0), args.rows, args.firsts, wave);
+        }
+        at += LOADS as u64 * width;
     }
 }
 
@@ -193,14 +247,23 @@ fn number(args: &Number, wave: &mut Wave) {
 fn ids(args: &Ids, wave: &mut Wave) {
     let Some((mut at, end)) = tile(args.rows, wave) else { return };
     while at < end {
+        let begin = at;
+        let row = |k: usize, lane: u32| begin + u64::from(k as u32 * wave.width() + lane);
+        let places =
+            wave.each(|l| from_fn::<u32, LOADS, _>(|k| args.places.get(row(k, l.index()).min(end - 1))));
+        let groups = wave.each(|l| {
+            from_fn::<u32, LOADS, _>(|k| match places.at(l)[k] {
+                NONE => args.none as u32,
+                place => args.groups.get(place.into()),
+            })
+        });
         wave.each(|l| {
-            let row = at + u64::from(l.index());
-            if row < end {
-                let place = args.places.get(row);
-                let group = if place == NONE { args.none as u32 } else { args.groups.get(place.into()) };
-                args.out.set(l, row, group);
+            for k in 0..LOADS {
+                if row(k, l.index()) < end {
+                    args.out.set(l, row(k, l.index()), groups.at(l)[k]);
+                }
             }
         });
-        at += u64::from(wave.width());
+        at += LOADS as u64 * u64::from(wave.width());
     }
 }

@@ -1,8 +1,10 @@
 //! The group that a row's keys have in a table of other rows.
 
+use core::array::from_fn;
+
 use crate::encoded::equal::{Booleans, Fixed, Rows, Unit, mixed};
 use crate::encoded::rows::{store, tile};
-use crate::group::table::{FREE, NONE};
+use crate::group::table::{FREE, LOADS, NONE};
 use crate::memory::{Bits, In, Out};
 use crate::reduce::scan::TILE;
 use crate::target::{Lane, Wave};
@@ -96,35 +98,68 @@ fn find(args: &Find, wave: &mut Wave) {
     let Some((mut at, end)) = tile(args.rows, wave) else { return };
     let valid = Bits::new(args.valid, args.valid_offset, args.rows);
     while at < end {
+        let (begin, width) = (at, u64::from(wave.width()));
+        let row = |k: u64, lane: u32| begin + k * width + u64::from(lane);
         let found = wave.each(|l| {
-            let row = at + u64::from(l.index());
-            if row >= end {
-                return false;
-            }
-            let mut group = NONE;
-            if valid.is_absent() || valid.get(row) {
-                let word = args.words.get(row) & args.kept;
-                let hash = mixed(args.seed, word);
-                let mut slot = hash & args.most;
-                for _ in 0..=args.most {
-                    let held = args.slots.get(slot);
-                    if held == FREE {
-                        break;
-                    }
-                    let other = held & 0xffff_ffff;
-                    if (held ^ hash) >> 32 == 0 && args.table_words.get(other) & args.kept == word {
-                        group = args.ids.get(other);
-                        break;
-                    }
-                    slot = (slot + 1) & args.most;
+            // First of all, each row looks at its first slot, and several are under way at once.
+            let rows = from_fn::<u64, LOADS, _>(|k| row(k as u64, l.index()));
+            let counts = rows.map(|row| row < end && (valid.is_absent() || valid.get(row)));
+            let words = rows.map(|row| args.words.get(row.min(end - 1)) & args.kept);
+            let hashes = words.map(|word| mixed(args.seed, word));
+            let held = hashes.map(|hash| args.slots.get(hash & args.most));
+            let is_same = from_fn::<bool, LOADS, _>(|k| {
+                counts[k]
+                    && held[k] != FREE
+                    && (held[k] ^ hashes[k]) >> 32 == 0
+                    && args.table_words.get(held[k] & 0xffff_ffff) & args.kept == words[k]
+            });
+            let groups = from_fn::<u32, LOADS, _>(|k| match is_same[k] {
+                true => args.ids.get(held[k] & 0xffff_ffff),
+                false => NONE,
+            });
+            let (mut found, mut left) = (0u32, 0u32);
+            for k in 0..LOADS {
+                if rows[k] < end {
+                    args.out.set(l, rows[k], groups[k]);
                 }
+                found |= u32::from(groups[k] != NONE) << k;
+                left |= u32::from(counts[k] && !is_same[k] && held[k] != FREE) << k;
             }
-            args.out.set(l, row, group);
-            group != NONE
+            // Rows whose first slot has another word go on alone.
+            while left != 0 {
+                let row = row(left.trailing_zeros().into(), l.index());
+                let group = beyond(args, args.words.get(row) & args.kept);
+                args.out.set(l, row, group);
+                found |= u32::from(group != NONE) << left.trailing_zeros();
+                left &= left - 1;
+            }
+            found
         });
-        store(found, at, args.rows, args.out_valid, wave);
-        at += u64::from(wave.width());
+        for k in 0..LOADS as u64 {
+            let found = wave.each(|l| found.at(l) >> k & 1 != 0);
+            store(found, row(k, 0), args.rows, args.out_valid, wave);
+        }
+        at += LOADS as u64 * width;
     }
+}
+
+/// Returns the group of a word whose first slot has another one.
+#[inline(always)]
+fn beyond(args: &Find, word: u64) -> u32 {
+    let hash = mixed(args.seed, word);
+    let mut slot = hash & args.most;
+    for _ in 0..args.most {
+        slot = (slot + 1) & args.most;
+        let held = args.slots.get(slot);
+        if held == FREE {
+            break;
+        }
+        let other = held & 0xffff_ffff;
+        if (held ^ hash) >> 32 == 0 && args.table_words.get(other) & args.kept == word {
+            return args.ids.get(other);
+        }
+    }
+    NONE
 }
 
 /// Rows that can be compared with those of another column.
