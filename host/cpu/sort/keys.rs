@@ -76,6 +76,13 @@ pub(super) struct Cursor {
     depth: usize,
 }
 
+impl Cursor {
+    /// Returns the place at which a part begins.
+    pub fn of_part(part: usize) -> Cursor {
+        Cursor { part, depth: 0 }
+    }
+}
+
 /// A part's bits in an item.
 struct Piece {
     part: usize,

@@ -1,11 +1,12 @@
 //! The order of keys, and the groups of equal ones.
 
 use super::items::Item;
-use super::keys::Keys;
+use super::keys::{Keys, Part, Source};
 use super::radix::{self, CHUNK};
 use super::top;
 use crate::Result;
 use crate::array::Buffer;
+use crate::cpu::bitmap::Bits;
 use crate::cpu::memory;
 use crate::device::{HostMemory, HostPool};
 use crate::threads::each_part;
@@ -38,6 +39,11 @@ pub(super) fn ordered(keys: &Keys<'_>, pool: &HostPool) -> Result<Buffer> {
 
 fn ordered_by<I: Item>(keys: &Keys<'_>, pool: &HostPool) -> Result<Buffer> {
     let rows = keys.rows;
+    if rows <= radix::LEAF
+        && let [Part { source: Source::Nulls, valid: Some(valid), descending }, _] = &keys.parts[..]
+    {
+        return valid_rows::<I>(keys, *valid, !descending, pool);
+    }
     let bytes = rows * size_of::<I>();
     let (mut items, mut spare, mut out) = (pool.alloc(bytes)?, pool.alloc(bytes)?, pool.alloc(rows * 4)?);
     let items = &mut memory::values_mut::<I>(&mut items)[..rows];
@@ -46,6 +52,37 @@ fn ordered_by<I: Item>(keys: &Keys<'_>, pool: &HostPool) -> Result<Buffer> {
     let spare = &mut memory::values_mut::<I>(&mut spare)[..rows];
     radix::sort(keys, items, spare, &mut memory::values_mut::<u32>(&mut out)[..rows])?;
     Ok(out.freeze(rows * 4))
+}
+
+/// Returns the rows of one column in order, of which only those with a value are sorted.
+fn valid_rows<I: Item>(
+    keys: &Keys<'_>,
+    valid: Bits<'_>,
+    nulls_first: bool,
+    pool: &HostPool,
+) -> Result<Buffer> {
+    let (rows, bytes) = (keys.rows, keys.rows * size_of::<I>());
+    let (mut items, mut spare, mut memory) = (pool.alloc(bytes)?, pool.alloc(bytes)?, pool.alloc(rows * 4)?);
+    let (items, spare) = (memory::values_mut::<I>(&mut items), memory::values_mut::<I>(&mut spare));
+    let out = &mut memory::values_mut::<u32>(&mut memory)[..rows];
+    let mut count = 0;
+    for row in 0..rows {
+        // Always stored, and counted only if it belongs there: no branch to guess.
+        items[count] = I::of_row(row);
+        let null = row - count;
+        out[if nulls_first { null } else { rows - 1 - null }] = row as u32;
+        count += usize::from(valid.get(row));
+    }
+    let nulls = rows - count;
+    let sorted = match nulls_first {
+        true => &mut out[nulls..],
+        false => {
+            out[count..].reverse();
+            &mut out[..count]
+        }
+    };
+    radix::after_nulls(keys, &mut items[..count], &mut spare[..count], sorted)?;
+    Ok(memory.freeze(rows * 4))
 }
 
 /// Returns a byte for each row: 1 if it is the first, or differs from the one before it. Rows come in the

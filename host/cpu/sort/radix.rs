@@ -68,6 +68,18 @@ pub(super) fn sort<I: Item>(
     Ok(())
 }
 
+/// Sorts rows by what follows the first part of their keys, which says whether they are null, in one thread.
+pub(super) fn after_nulls<I: Item>(
+    keys: &Keys<'_>,
+    items: &mut [I],
+    spare: &mut [I],
+    out: &mut [u32],
+) -> Result<()> {
+    let values = Cursor::of_part(1);
+    keys.go_on(values, items)?;
+    leaf(keys, values, items, spare, out)
+}
+
 /// Splits items by their highest digit into `to`, and sorts the small buckets. Calls `large` with the others.
 fn split<I: Item>(
     keys: &Keys<'_>,
