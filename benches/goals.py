@@ -23,8 +23,8 @@ TARGETS = [
     ("arithmetic of two columns, nulls", r"b \+ b", 1 << 28, 0.85),
 ]
 
-# Groups, orders and joins: the name, the counts, the bytes of a row that a good algorithm moves (shared by all of
-# them: a pass over the keys for a digit, sectors of 32 bytes for what lies anywhere), whether tables are larger than the
+# Groups, orders and joins: the name, the counts, the bytes of a row that a good algorithm moves (a pass over
+# the keys for a digit, sectors of 32 bytes for what lies anywhere), whether tables are larger than the
 # caches, so that each access moves a sector, and the share of a copy's rate to reach.
 RELATIONAL = [
     ("sums of 100 groups, Int64", "sum Int64 by 100 values", 16, False, 0.60),

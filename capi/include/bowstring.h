@@ -1151,7 +1151,8 @@ BowstringStatus bowstring_batches_aggregate(const struct BowstringBatches *batch
                                             struct BowstringBatch **out);
 
 // Makes a table of rows by `count` columns of keys. A null key equals nothing, unless `nulls_equal` is not
-// 0. Each search by nested keys makes the table anew. On a GPU this synchronises once, and sorts nested keys.
+// 0. Each search by nested keys makes the table anew. On a GPU this synchronises once, and sorts nested
+// keys.
 //
 // Handles must be NULL or live, `keys` NULL or as many as `count` says, `out` NULL or writable.
 BowstringStatus bowstring_join_table_new(const struct BowstringArray *const *keys,
@@ -1353,8 +1354,8 @@ BowstringStatus bowstring_interleave(const struct BowstringArray *const *arrays,
 
 // Returns the numbers of the rows of an array in the order of their values, as UInt32: the first `limit` of
 // them. `order` has the flags `BOWSTRING_SORT_DESCENDING` and `BOWSTRING_SORT_NULLS_LAST`, or 0. Rows that
-// are equal stay in their order. On a GPU this synchronises once, for text twice for each seven bytes in which
-// rows agree, and for lists like a sort of their items.
+// are equal stay in their order. On a GPU this synchronises once, for text twice for each seven bytes in
+// which rows agree, and for lists like a sort of their items.
 //
 // Handles must be NULL or live, `out` NULL or writable.
 BowstringStatus bowstring_sort_to_indices(const struct BowstringArray *values,
@@ -1450,8 +1451,9 @@ BowstringStatus bowstring_join(const struct BowstringBatch *left,
                                struct BowstringBatch **out);
 
 // Sorts the rows of all batches by `count` columns, whose numbers count from 0: the first `limit` rows in
-// order. `orders` has an order for each, as for `bowstring_sort_to_indices`. If the rows take more than `memory`
-// bytes, sorted runs of them wait in host memory, and the result comes in several batches; 0 means no bound.
+// order. `orders` has an order for each, as for `bowstring_sort_to_indices`. If the rows take more than
+// `memory` bytes, sorted runs of them wait in host memory, and the result comes in several batches; 0 means
+// no bound.
 // This takes `batches`: the handle is left empty, and the caller must still free it. On failure it is
 // unchanged. This call reads nothing: all batches are read when the first one of the result is requested.
 //
@@ -1467,8 +1469,8 @@ BowstringStatus bowstring_batches_sort(const struct BowstringBatches *batches,
                                        struct BowstringBatches **out);
 
 // Groups the rows of all batches and aggregates each group, as `bowstring_group_by` does for a batch. If the
-// groups take more than `memory` bytes, they wait in host memory, and the result comes in several batches, in
-// each of which groups are in the order of their first rows; 0 means no bound. Otherwise like
+// groups take more than `memory` bytes, they wait in host memory, and the result comes in several batches,
+// in each of which groups are in the order of their first rows; 0 means no bound. Otherwise like
 // `bowstring_batches_sort`.
 //
 // Handles and options must be NULL or live, `keys` NULL or point to `key_count` of them, `aggregates` NULL
@@ -1484,11 +1486,12 @@ BowstringStatus bowstring_batches_group_by(const struct BowstringBatches *batche
                                            const struct BowstringStream *stream,
                                            struct BowstringBatches **out);
 
-// Joins the rows of two streams by `count` columns of each, whose numbers count from 0. The left stream is read
-// first, and its rows are prepared once; the right one is joined batch by batch. See `bowstring_join` for the
-// rows of the result. If the left rows take more than `memory` bytes, both sides wait in host memory, in parts by
-// a hash of their keys, and rows come in the order of the parts; 0 means no bound. `options` may be NULL. This
-// takes `left` and `right`, which must not be the same. Otherwise like `bowstring_batches_sort`.
+// Joins the rows of two streams by `count` columns of each, whose numbers count from 0. The left stream is
+// read first, and its rows are prepared once; the right one is joined batch by batch. See `bowstring_join`
+// for the rows of the result. If the left rows take more than `memory` bytes, both sides wait in host
+// memory, in parts by a hash of their keys, and rows come in the order of the parts; 0 means no bound.
+// `options` may be NULL. This takes `left` and `right`, which must not be the same. Otherwise like
+// `bowstring_batches_sort`.
 //
 // Handles and options must be NULL or live, the columns NULL or as many as `count` says, `out` NULL or
 // writable.

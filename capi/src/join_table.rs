@@ -23,7 +23,8 @@ fn nameless(array: DeviceArray) -> BowstringArray {
 }
 
 /// Makes a table of rows by `count` columns of keys. A null key equals nothing, unless `nulls_equal` is not
-/// 0. Each search by nested keys makes the table anew. On a GPU this synchronises once, and sorts nested keys.
+/// 0. Each search by nested keys makes the table anew. On a GPU this synchronises once, and sorts nested
+/// keys.
 ///
 /// # Safety
 ///

@@ -109,8 +109,8 @@ pub(crate) unsafe fn sort_columns<'a>(
 
 /// Returns the numbers of the rows of an array in the order of their values, as UInt32: the first `limit` of
 /// them. `order` has the flags `BOWSTRING_SORT_DESCENDING` and `BOWSTRING_SORT_NULLS_LAST`, or 0. Rows that
-/// are equal stay in their order. On a GPU this synchronises once, for text twice for each seven bytes in which
-/// rows agree, and for lists like a sort of their items.
+/// are equal stay in their order. On a GPU this synchronises once, for text twice for each seven bytes in
+/// which rows agree, and for lists like a sort of their items.
 ///
 /// # Safety
 ///

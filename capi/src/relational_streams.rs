@@ -31,8 +31,9 @@ fn fields_of(source: &BowstringBatches) -> Result<usize> {
 }
 
 /// Sorts the rows of all batches by `count` columns, whose numbers count from 0: the first `limit` rows in
-/// order. `orders` has an order for each, as for `bowstring_sort_to_indices`. If the rows take more than `memory`
-/// bytes, sorted runs of them wait in host memory, and the result comes in several batches; 0 means no bound.
+/// order. `orders` has an order for each, as for `bowstring_sort_to_indices`. If the rows take more than
+/// `memory` bytes, sorted runs of them wait in host memory, and the result comes in several batches; 0 means
+/// no bound.
 /// This takes `batches`: the handle is left empty, and the caller must still free it. On failure it is
 /// unchanged. This call reads nothing: all batches are read when the first one of the result is requested.
 ///
@@ -68,8 +69,8 @@ pub unsafe extern "C" fn bowstring_batches_sort(
 }
 
 /// Groups the rows of all batches and aggregates each group, as `bowstring_group_by` does for a batch. If the
-/// groups take more than `memory` bytes, they wait in host memory, and the result comes in several batches, in
-/// each of which groups are in the order of their first rows; 0 means no bound. Otherwise like
+/// groups take more than `memory` bytes, they wait in host memory, and the result comes in several batches,
+/// in each of which groups are in the order of their first rows; 0 means no bound. Otherwise like
 /// `bowstring_batches_sort`.
 ///
 /// # Safety
@@ -103,11 +104,12 @@ pub unsafe extern "C" fn bowstring_batches_group_by(
     })
 }
 
-/// Joins the rows of two streams by `count` columns of each, whose numbers count from 0. The left stream is read
-/// first, and its rows are prepared once; the right one is joined batch by batch. See `bowstring_join` for the
-/// rows of the result. If the left rows take more than `memory` bytes, both sides wait in host memory, in parts by
-/// a hash of their keys, and rows come in the order of the parts; 0 means no bound. `options` may be NULL. This
-/// takes `left` and `right`, which must not be the same. Otherwise like `bowstring_batches_sort`.
+/// Joins the rows of two streams by `count` columns of each, whose numbers count from 0. The left stream is
+/// read first, and its rows are prepared once; the right one is joined batch by batch. See `bowstring_join`
+/// for the rows of the result. If the left rows take more than `memory` bytes, both sides wait in host
+/// memory, in parts by a hash of their keys, and rows come in the order of the parts; 0 means no bound.
+/// `options` may be NULL. This takes `left` and `right`, which must not be the same. Otherwise like
+/// `bowstring_batches_sort`.
 ///
 /// # Safety
 ///
@@ -136,7 +138,7 @@ pub unsafe extern "C" fn bowstring_batches_join(
         let left_columns = numbers(left_columns, count, "left_columns", fields_of(left)?)?;
         let right_columns = numbers(right_columns, count, "right_columns", fields_of(right)?)?;
         let on: [&[usize]; 2] = [&left_columns, &right_columns];
-        // What the options refuse is found before the streams are taken.
+        // The options are checked before the streams are taken.
         let place = stream.device().place();
         let without_rows = |side: &BowstringBatches| {
             side.with(|side| Ok(Batches::new(side.schema().clone(), place, std::iter::empty())))

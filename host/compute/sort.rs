@@ -44,8 +44,8 @@ impl<'a> SortColumn<'a> {
 /// order is that of `arrow_row`, with one exception: its descending order of unions turns around the types,
 /// but not the values of a type; ours turns around both.
 ///
-/// With a limit, devices sort all rows. There, lists cost a sort of their items, and unions and dictionaries
-/// of nested values a sort of what they refer to.
+/// With a limit, devices sort all rows. On devices, lists cost a sort of their items, and unions and
+/// dictionaries of nested values a sort of the values.
 ///
 /// ```
 /// use bowstring::{Stream, compute::{SortOptions, sort_to_indices}, exchange::{from_arrow, to_arrow}};

@@ -52,7 +52,8 @@ pub(super) struct Inner {
 impl Windows {
     /// Parts rows by columns, and orders the rows of each part. Without columns to part by, all rows are one
     /// part; without an order, rows stay in their own. Rows are equal as for [`group`], and ordered as by
-    /// [`lexsort_to_indices`]. Columns of another length than `rows`, and more rows than `u32::MAX`, are an error.
+    /// [`lexsort_to_indices`]. Columns of another length than `rows`, and more rows than `u32::MAX`, are an
+    /// error.
     pub fn new(
         partition_by: &[DeviceArray],
         order_by: &[SortColumn<'_>],

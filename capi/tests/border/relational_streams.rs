@@ -161,7 +161,7 @@ fn streams_are_sorted_grouped_and_joined() {
                 assert_eq!(refused, Invalid);
             }
             assert!(none.is_null());
-            // What was refused is still whole.
+            // Refused streams are still whole.
             assert_eq!(column(right, stream, 1).len(), 6);
             assert_eq!(column(batches, stream, 1).len(), 6);
             bowstring_stream_free(stream);

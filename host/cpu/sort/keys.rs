@@ -264,8 +264,8 @@ impl Keys<'_> {
         self.bits().is_some_and(|bits| bits + self.row_bits() <= 64)
     }
 
-    /// Whether items of 64 bits hold so much of a key that few rows are equal in it: most of a number, or a few
-    /// bytes of text.
+    /// Whether items of 64 bits hold so much of a key that few rows are equal in it: most of a number, or a
+    /// few bytes of text.
     pub fn begin_in_words(&self) -> bool {
         let of_one = self.parts.iter().filter(|part| !matches!(part.source, Source::Nulls)).count() == 1;
         let first = self.parts.iter().map_while(Part::bits).sum::<u32>();

@@ -112,8 +112,8 @@ impl<const W: usize> Loop for Plain<'_, W> {
     }
 }
 
-/// Writes the first eight bytes of texts. What follows the end of a text counts as zeros, which text with
-/// more bytes is not below.
+/// Writes the first eight bytes of texts. Bytes beyond the end of a text count as zeros, so no longer text
+/// has a lower lead.
 #[inline(always)]
 fn texts_from(
     text: &impl Layout,

@@ -24,8 +24,8 @@ const SPLIT: u32 = 11;
 const DIGIT: u32 = 8;
 /// From this many items on, digits are faster than comparisons.
 const BY_DIGITS: usize = 192;
-/// The most digits by which items are sorted: the highest ones in which they differ. Few items agree in all of
-/// these, and are sorted by what is left.
+/// The most digits by which items are sorted: the highest ones in which they differ. Few items agree in all
+/// of these, and are sorted by what is left.
 const PASSES: u32 = 3;
 /// So many items have that many digits, and fewer may have one less.
 const MANY: usize = 32 * 1024;

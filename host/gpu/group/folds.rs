@@ -4,7 +4,6 @@ use arrow_schema::DataType;
 use bowstring_kernels::group::fold::{
     BITS, COUNT, FOLD, Fold as Args, LEAST, ROW, SUM, SUM_FLOATS, SUM_UNSIGNED, SUM_WRAPPING,
 };
-use bowstring_kernels::group::segments::{LENGTHS, Lengths};
 use bowstring_kernels::memory::In;
 use bowstring_kernels::target::find;
 
@@ -127,14 +126,6 @@ fn folded(pass: &mut Pass, one: &GroupFold, order: &Region, levels: &[Level]) ->
     let groups = levels[0].segments.groups;
     let mut parts = pass.parts(to, groups);
     let nulls = one.values.as_ref().filter(|values| values.possible_nulls().is_some());
-    let counts = one.fold == Reduction::Fold(Fold::Count);
-    if counts && nulls.is_none() {
-        let counts = pass.rows(groups, 8)?;
-        let spans = levels[0].segments.spans.input();
-        pass.launch(&LENGTHS[0], &Lengths { spans, groups: groups as u64, counts: counts.out() })?;
-        parts.buffers = vec![counts.buffer()];
-        return DeviceArray::try_new(parts);
-    }
     let mut values = values_of(pass, one, &kind)?;
     let mut valid: BitPointer = nulls.map_or((In::absent(), 0), validity);
     let (mut rows, mut made) = (one.values.as_ref().map_or(0, DeviceArray::len), None);
@@ -168,7 +159,7 @@ fn folded(pass: &mut Pass, one: &GroupFold, order: &Region, levels: &[Level]) ->
     let (out, marks) = made.ok_or_else(unfit)?;
     parts.buffers = vec![out.buffer()];
     // A group of values without nulls has one, so its result is not null.
-    if !counts && nulls.is_some() {
+    if nulls.is_some() {
         (parts.validity, parts.null_count) = (Some(marks), None);
     }
     DeviceArray::try_new(parts)

@@ -92,7 +92,7 @@ fn flattened<'a>(
                 let own = values.possible_nulls().map(|own| booleans(values, own)).transpose()?;
                 let valid = own.map(&mask).transpose()?;
                 let valid = match (&valid, within) {
-                    // Where the struct around is null, so is this one.
+                    // A null struct around this one makes it null.
                     (Some(own), Some(_)) => Some(cleared(own, stream)?),
                     (Some(own), None) => Some(own.clone()),
                     (None, within) => within.cloned(),

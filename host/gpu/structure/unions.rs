@@ -72,8 +72,8 @@ pub(crate) fn numbers(array: &DeviceArray) -> Result<Vec<DeviceArray>> {
     numbers.map(|(of, buffer)| viewed(array, of, array.offset(), buffer.clone())).collect()
 }
 
-/// Checks that every row of a union is a row of one of its members. Returns the union; a bad row is an error when
-/// it is waited for.
+/// Checks that every row of a union is a row of one of its members. Returns the union; a bad row is an error
+/// when it is waited for.
 pub(crate) fn checked(operation: &'static str, array: &DeviceArray, stream: &Stream) -> Result<DeviceArray> {
     let DataType::Union(fields, mode) = array.data_type() else {
         return Err(Error::invalid(operation, "an array that is no union"));

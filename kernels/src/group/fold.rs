@@ -6,9 +6,7 @@
 
 use core::array::from_fn;
 
-use super::folders::{
-    Bitwise, Count, F32, F64, Flips, Folder, I64, Joined, Least, LeastWide, Row, U64, Wide, Wider, Wrapping,
-};
+use super::folders::{Bitwise, F32, F64, Flips, Folder, Least, LeastWide, Row, Wider};
 use super::segments::{PIECE, segment};
 use crate::encoded::rows::store;
 use crate::memory::{Bits, In, Out};
@@ -54,23 +52,17 @@ kernel! {
     }
     // A lane takes a piece, which is up to 1,024 rows: as many waves as there are.
     waves |args, width| args.bound.div_ceil(u64::from(width));
-    /// By a number for the fold, and the bytes of a value: sums ([`SUM`] signed, [`SUM_UNSIGNED`],
-    /// [`SUM_FLOATS`], [`SUM_WRAPPING`]), [`LEAST`], [`COUNT`], [`ROW`] and [`BITS`].
+    /// By a number for the fold, and the bytes of a value: [`SUM`], [`SUM_FLOATS`], [`LEAST`], [`ROW`] and
+    /// [`BITS`]. Counts and other sums of integers are [`tally`](super::tally)'s.
     FOLD {
-        group_sum_i64 [SUM, 8] = fold::<I64>,
-        group_sum_b16 [SUM, 16] = fold::<Wide>,
         group_sum_b32 [SUM, 32] = fold::<Wider>,
-        group_sum_u64 [SUM_UNSIGNED, 8] = fold::<U64>,
         group_sum_f32 [SUM_FLOATS, 4] = fold::<F32>,
         group_sum_f64 [SUM_FLOATS, 8] = fold::<F64>,
-        group_sum_wrapping [SUM_WRAPPING, 8] = fold::<Wrapping>,
-        group_join_sums [SUM_WRAPPING, 16] = fold::<Joined>,
         group_least_b1 [LEAST, 1] = fold::<Least<u8>>,
         group_least_b2 [LEAST, 2] = fold::<Least<u16>>,
         group_least_b4 [LEAST, 4] = fold::<Least<u32>>,
         group_least_b8 [LEAST, 8] = fold::<Least<u64>>,
         group_least_b16 [LEAST, 16] = fold::<LeastWide>,
-        group_count [COUNT, 0] = fold::<Count>,
         group_row [ROW, 0] = fold::<Row>,
         group_bits_b1 [BITS, 1] = fold::<Bitwise<u8>>,
         group_bits_b2 [BITS, 2] = fold::<Bitwise<u16>>,

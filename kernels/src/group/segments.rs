@@ -55,24 +55,6 @@ kernel! {
     }
 }
 
-kernel! {
-    family "group";
-    /// Counts the rows of each group.
-    Lengths {
-        /// The segments of groups, from [`Spans`].
-        spans: In<u32>,
-        /// The number of groups.
-        groups: u64,
-        /// Receives the number of rows of each group.
-        counts: Out<u64>,
-    }
-    waves |args, _| args.groups.div_ceil(TILE);
-    /// The only entry of this kernel.
-    LENGTHS {
-        group_lengths = lengths,
-    }
-}
-
 fn spans(args: &Spans, wave: &mut Wave) {
     let Some((mut at, end)) = tile(args.rows, wave) else { return };
     let group = |place: u64| u64::from(args.ids.get(args.order.get(place).into()));
@@ -105,20 +87,6 @@ fn pieces(args: &Pieces, wave: &mut Wave) {
             if group < end {
                 let [first, after] = segment(args.spans, args.stride, group);
                 args.counts.set(l, group, (after - first).div_ceil(PIECE) as u32);
-            }
-        });
-        at += u64::from(wave.width());
-    }
-}
-
-fn lengths(args: &Lengths, wave: &mut Wave) {
-    let Some((mut at, end)) = tile(args.groups, wave) else { return };
-    while at < end {
-        wave.each(|l| {
-            let group = at + u64::from(l.index());
-            if group < end {
-                let [first, after] = segment(args.spans, 2, group);
-                args.counts.set(l, group, after - first);
             }
         });
         at += u64::from(wave.width());

@@ -175,7 +175,7 @@ fn insert(args: &Insert, wave: &mut Wave) {
     }
 }
 
-/// What a slot has that a row takes: the upper half of its hash, and the row.
+/// Returns the contents of a slot that a row takes: the upper half of its hash, and the row.
 #[inline(always)]
 fn slot_of(hash: u64, row: u64) -> u64 {
     hash & !0xffff_ffff | row

@@ -1,9 +1,9 @@
 //! Sums of integers and counts of groups, without putting rows in order.
 //!
 //! The one idea: integers may be added in any order, so each row adds its value to its group's sum by atomics
-//! that nobody waits for. A wide value is added in pieces of 32 bits, each to a word of 64, which 2^32 rows
-//! cannot overflow; the pieces are joined at the end. If groups are few, there are copies of the sums, so that
-//! not all waves meet in the same words.
+//! that return nothing. A wide value is added in pieces of 32 bits, each to a word of 64, which 2^32 rows
+//! cannot overflow; the pieces are joined at the end. If groups are few, there are copies of the sums, so
+//! that not all waves meet in the same words.
 
 use core::array::from_fn;
 
@@ -62,7 +62,7 @@ kernel! {
         out_valid: Out<u32>,
     }
     waves |args, width| args.groups.div_ceil(u64::from(width));
-    /// As for [`TALLY`].
+    /// By the same keys as [`TALLY`].
     TALLIED {
         group_tallied_count [COUNT, 0] = tallied::<Count>,
         group_tallied_i64 [SUM, 8] = tallied::<I64>,
@@ -99,11 +99,11 @@ trait Sum {
     fn join(pieces: [u64; PIECES], count: u64) -> Self::To;
 }
 
-/// Counts valid rows.
+/// The number of valid rows, which has no pieces.
 struct Count;
 struct I64;
 struct U64;
-/// Sums modulo 2^64.
+/// Sums of 8 bytes in 8, which wrap.
 struct Wrapping;
 /// Sums of 16 bytes in 32.
 struct Wide;
@@ -218,7 +218,7 @@ fn tally<S: Sum, const LOADS: usize>(args: &Tally, wave: &mut Wave) {
                     for i in 0..S::PIECES {
                         args.sums.add(l, to + i as u64, S::piece(loaded.at(l)[k], i));
                     }
-                    // Without nulls, each group of a sum has a value, and nobody asks how many.
+                    // Without nulls, each group of a sum has a value, and their number is not wanted.
                     if S::PIECES == 0 || !valid.is_absent() {
                         args.sums.add(l, to + S::PIECES as u64, 1);
                     }
