@@ -45,6 +45,10 @@ fn groups(criterion: &mut Criterion) {
         for (probed, built) in [(large, large / 10), (place.batch(), 1000)] {
             joined(criterion, place, probed, built);
         }
+        for &rows in place.growing() {
+            grouped(criterion, place, "int64", rows, rows / 100);
+            joined(criterion, place, rows, rows / 10);
+        }
     });
 }
 

@@ -1,5 +1,5 @@
-//! Benches sorting on the CPU, the only device that sorts yet; also arrow-rs, which runs on one thread and
-//! allocates with mimalloc. The other peers are in `peers/`.
+//! Benches sorting on the CPU; also arrow-rs, which runs on one thread and allocates with mimalloc. The other
+//! peers are in `peers/`.
 
 mod support;
 
@@ -39,6 +39,9 @@ fn sorts(criterion: &mut Criterion) {
         one(criterion, place, "int32", place.batch(), false, Some(FIRST));
         for rows in [large, place.batch()] {
             two(criterion, place, rows);
+        }
+        for &rows in place.growing() {
+            one(criterion, place, "int64", rows, false, None);
         }
     });
 }

@@ -11,7 +11,7 @@ import gc
 import numpy as np
 import polars as pl
 import pyarrow as pa
-from inputs import BATCH, TINY, measure, wanted
+from inputs import BATCH, GROWING, TINY, measure, wanted
 
 try:
     import duckdb
@@ -66,3 +66,6 @@ if __name__ == "__main__":
             grouped(name, rows, limit)
     for probed, built in [(LARGE, LARGE // 10), (BATCH, 1000)]:
         joined(probed, built)
+    for rows in GROWING:
+        grouped("int64", rows, rows // 100)
+        joined(rows, rows // 10)

@@ -14,6 +14,8 @@ TINY = os.environ.get("BOWSTRING_BENCH") == "tiny"
 LARGE, BATCH, HUGE = (5000, 1000, 20_000) if TINY else (1 << 24, 8192, 1 << 29)
 BETWEEN = [] if TINY else [1 << 17, 1 << 20]
 ENOUGH = 0.01 if TINY else 0.5
+# The rows at which growth is measured, besides LARGE.
+GROWING = [100_000, 1_000_000, 100_000_000] if os.environ.get("BOWSTRING_BENCH") == "full" else []
 
 
 def measure(bench, who, run):

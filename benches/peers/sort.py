@@ -11,7 +11,7 @@ import gc
 import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
-from inputs import BATCH, TINY, measure, values, wanted
+from inputs import BATCH, GROWING, TINY, measure, values, wanted
 
 try:
     import duckdb
@@ -77,3 +77,5 @@ if __name__ == "__main__":
     one("int32", BATCH, False, FIRST)
     for rows in [LARGE, BATCH]:
         two(rows)
+    for rows in GROWING:
+        one("int64", rows, False)

@@ -96,6 +96,11 @@ impl Where {
         Some(self.import(&whole)?.slice(offset, len).expect("rows of the array"))
     }
 
+    /// The rows at which growth is measured, besides the usual ones: only in a full run.
+    pub fn growing(&self) -> &'static [usize] {
+        if self.scale == Scale::Full { &[100_000, 1_000_000, 100_000_000] } else { &[] }
+    }
+
     /// The number of rows of a batch that engines pass around.
     pub fn batch(&self) -> usize {
         if self.scale == Scale::Tiny { 1_000 } else { 8_192 }
