@@ -2,9 +2,8 @@
 
 use std::ffi::c_char;
 
-use arrow_schema::Schema;
 use bowstring::Result;
-use bowstring::compute::{BoundQuery, Query};
+use bowstring::compute::Query;
 use bowstring::expr::{self, Aggregation, Expr, FloatOrder, Options, Overflow};
 
 use crate::batch::BowstringBatch;
@@ -116,7 +115,7 @@ pub(crate) unsafe fn expr_options(pointer: *const BowstringExprOptions) -> Resul
 }
 
 /// The expressions behind `count` handles.
-pub(crate) unsafe fn all(exprs: *const *const BowstringExpr, count: u64) -> Result<Vec<Expr>> {
+unsafe fn all(exprs: *const *const BowstringExpr, count: u64) -> Result<Vec<Expr>> {
     // SAFETY: the caller's promise.
     Ok(unsafe { handles(exprs, count, "exprs") }?.into_iter().map(|one| one.expr.clone()).collect())
 }
@@ -252,9 +251,8 @@ pub unsafe extern "C" fn bowstring_aggregate(
     // SAFETY: the caller's promise.
     guard(|| unsafe {
         let (batch, stream) = (borrow(batch, "batch")?, &borrow(stream, "stream")?.0);
-        let aggregates = aggregations(aggregates, count)?;
-        let condition = condition.as_ref().map(|condition| &condition.expr);
-        let bound = aggregating(&aggregates, condition, batch.0.schema(), &expr_options(options)?)?;
+        let query = rows_where(condition).aggregate(&aggregations(aggregates, count)?);
+        let bound = query.bind(batch.0.schema(), &expr_options(options)?)?;
         give(BowstringBatch::new(bound.run(&batch.0, stream).wait()?), out)
     })
 }
@@ -285,24 +283,32 @@ pub unsafe extern "C" fn bowstring_group_by(
     // SAFETY: the caller's promise.
     guard(|| unsafe {
         let (batch, stream) = (borrow(batch, "batch")?, &borrow(stream, "stream")?.0);
-        let (keys, aggregates) = (all(keys, key_count)?, aggregations(aggregates, count)?);
-        let condition = condition.as_ref().map(|condition| &condition.expr);
-        let query = condition.into_iter().fold(Query::new(), Query::filter);
-        let bound = query.group_by(&keys).aggregate(&aggregates);
-        let bound = bound.bind(batch.0.schema(), &expr_options(options)?)?;
+        let query = grouping(keys, key_count, aggregates, count, condition)?;
+        let bound = query.bind(batch.0.schema(), &expr_options(options)?)?;
         give(BowstringBatch::new(bound.run(&batch.0, stream).wait()?), out)
     })
 }
 
-/// Binds aggregates, and a condition if there is one.
-fn aggregating(
-    aggregates: &[Aggregation],
-    condition: Option<&Expr>,
-    schema: &Schema,
-    options: &Options,
-) -> Result<BoundQuery> {
-    let query = condition.into_iter().fold(Query::new(), Query::filter);
-    query.aggregate(aggregates).bind(schema, options)
+/// Returns the query of groups that a caller describes.
+pub(crate) unsafe fn grouping(
+    keys: *const *const BowstringExpr,
+    key_count: u64,
+    aggregates: *const BowstringAggregate,
+    count: u64,
+    condition: *const BowstringExpr,
+) -> Result<Query> {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let query = rows_where(condition).group_by(&all(keys, key_count)?);
+        Ok(query.aggregate(&aggregations(aggregates, count)?))
+    }
+}
+
+/// Returns a query of the rows for which a condition is true; NULL means all rows.
+unsafe fn rows_where(condition: *const BowstringExpr) -> Query {
+    // SAFETY: the caller's promise.
+    let condition = unsafe { condition.as_ref() };
+    condition.into_iter().fold(Query::new(), |query, condition| query.filter(&condition.expr))
 }
 
 /// Filters each batch by `predicate`, as `bowstring_filter_where` does. This takes `batches`: the handle is
@@ -380,9 +386,9 @@ pub unsafe extern "C" fn bowstring_batches_aggregate(
     guard(|| unsafe {
         let (source, stream) = (borrow(batches, "batches")?, &borrow(stream, "stream")?.0);
         let (aggregates, options) = (aggregations(aggregates, count)?, expr_options(options)?);
-        let condition = condition.as_ref().map(|condition| &condition.expr);
+        let query = rows_where(condition).aggregate(&aggregates);
         borrow(out, "out")?;
-        let bound = source.with(|source| aggregating(&aggregates, condition, source.schema(), &options))?;
+        let bound = source.with(|source| query.bind(source.schema(), &options))?;
         let row = bound.run_batches(source.take()?, stream).next();
         give(BowstringBatch::new(row.unwrap_or_else(|| Err(invalid("no row of aggregates")))?), out)
     })

@@ -5,7 +5,7 @@ use bowstring::{Result, array::Batches};
 
 use crate::device::BowstringStream;
 use crate::expr::BowstringExpr;
-use crate::expressions::{BowstringAggregate, BowstringExprOptions, aggregations, all, expr_options};
+use crate::expressions::{BowstringAggregate, BowstringExprOptions, expr_options, grouping};
 use crate::relational::{BowstringJoinOptions, join_options, limit_of, sort_options};
 use crate::status::{BowstringStatus, borrow, give, guard, invalid, items};
 use crate::stream::BowstringBatches;
@@ -94,11 +94,8 @@ pub unsafe extern "C" fn bowstring_batches_group_by(
     guard(|| unsafe {
         let (source, stream) = (borrow(batches, "batches")?, &borrow(stream, "stream")?.0);
         borrow(out, "out")?;
-        let (keys, aggregates) = (all(keys, key_count)?, aggregations(aggregates, count)?);
-        let condition = condition.as_ref().map(|condition| &condition.expr);
-        let query = condition.into_iter().fold(Query::new(), Query::filter);
-        let query = memory_of(memory).into_iter().fold(query.group_by(&keys), Query::group_limit);
-        let query = query.aggregate(&aggregates);
+        let query = grouping(keys, key_count, aggregates, count, condition)?;
+        let query = memory_of(memory).into_iter().fold(query, Query::group_limit);
         let bound = source.with(|source| query.bind(source.schema(), &expr_options(options)?))?;
         give(BowstringBatches::new(bound.run_batches(source.take()?, stream)), out)
     })

@@ -42,10 +42,8 @@ fn every_type_sorts_as_on_the_cpu() {
                         let context = format!("{len} rows of {data_type}, {options:?}, {form:?}");
                         let values = target.import_as(form, &longer, 5, len);
                         let sorted = sort_to_indices(&values, options, limit, &target.stream).wait();
-                        match sorted {
-                            Ok(order) => assert_same_rows(&rows(&target.export(&order)), &expected, &context),
-                            Err(error) => panic!("{context} on {target:?}: {error}"),
-                        }
+                        let order = sorted.unwrap_or_else(|error| panic!("{context} on {target:?}: {error}"));
+                        assert_same_rows(&rows(&target.export(&order)), &expected, &context);
                     }
                 }
             }

@@ -310,10 +310,14 @@ fn of_members(array: &DeviceArray, low: bool, pool: &HostPool) -> Result<Ranks> 
 
 /// Returns the keys of columns of so many rows, as short as the values' spans allow.
 pub(super) fn keys(columns: &[Column], rows: usize) -> Result<Keys<'_>> {
-    let mut keys = unmeasured_keys(columns, rows)?;
+    measured(unmeasured_keys(columns, rows)?)
+}
+
+/// Shortens keys as far as the values' spans allow.
+pub(super) fn measured(mut keys: Keys<'_>) -> Result<Keys<'_>> {
     for part in &mut keys.parts {
         if let Source::Numbers(numbers) = &mut part.source {
-            measure(numbers, part.valid, rows)?;
+            measure(numbers, part.valid, keys.rows)?;
         }
     }
     Ok(keys)

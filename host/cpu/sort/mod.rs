@@ -25,7 +25,7 @@ use crate::rules::check_rows;
 use crate::threads::{among_threads, each_part};
 
 pub(super) use columns::ranks_of;
-use columns::{flatten, keys, unmeasured_keys};
+use columns::{flatten, keys, measured, unmeasured_keys};
 use ordered::{first, ordered, starts_of_groups};
 pub(super) use radix::CHUNK;
 use radix::LEAF;
@@ -40,9 +40,10 @@ pub(super) fn sort_to_indices(
         let (columns, rows) = flattened("sort_to_indices", columns, pool)?;
         let limit = limit.map_or(rows, |limit| limit.min(rows));
         // To measure the columns would take as long as to find a few first rows.
-        let order = match first(&unmeasured_keys(&columns, rows)?, limit, pool)? {
+        let keys = unmeasured_keys(&columns, rows)?;
+        let order = match first(&keys, limit, pool)? {
             Some(first) => first,
-            None => ordered(&keys(&columns, rows)?, pool)?,
+            None => ordered(&measured(keys)?, pool)?,
         };
         numbers(order, limit)
     })

@@ -5,7 +5,7 @@ use bowstring_kernels::group::frames::{ENDS, Ends, FRAMES, Frames as Args, Nodes
 use bowstring_kernels::memory::{In, Out};
 use bowstring_kernels::target::find;
 
-use super::folds::{kind, values_of};
+use super::kinds::{kind, values_of};
 use crate::array::{Bitmap, DeviceArray};
 use crate::engine::{Frames, GroupFold};
 use crate::expr::{Fold, Reduction};

@@ -12,6 +12,7 @@ mod folds;
 mod frames;
 pub(crate) mod ids;
 pub(crate) mod keys;
+mod kinds;
 mod parts;
 mod root;
 pub(crate) mod segments;

@@ -1,17 +1,15 @@
 //! Sums of integers and counts of groups, which need no order of rows.
 
 use arrow_schema::DataType;
-use bowstring_kernels::group::fold::{COUNT, SUM, SUM_UNSIGNED, SUM_WRAPPING};
+use bowstring_kernels::group::fold::COUNT;
 use bowstring_kernels::group::tally::{TALLIED, TALLY, Tallied, Tally, words};
 use bowstring_kernels::memory::In;
 use bowstring_kernels::reduce::scan::TILE;
 use bowstring_kernels::target::find;
 
+use super::kinds::{kind, values_of};
 use crate::array::{Bitmap, DeviceArray};
 use crate::engine::GroupFold;
-use crate::expr::{Fold, Reduction};
-use crate::gpu::bitmap::aligned;
-use crate::gpu::rows::rows_of;
 use crate::pass::{Pass, validity};
 use crate::rules::folded_type;
 use crate::{Error, Result};
@@ -19,23 +17,10 @@ use crate::{Error, Result};
 /// The words over which waves spread their sums, in copies, if there are so few groups.
 const SPREAD: usize = 1 << 14;
 
-/// Returns the entry of a fold, and the bytes of its result; `None` if the fold needs an order of rows.
-fn entry_of(one: &GroupFold) -> Option<([u32; 2], usize)> {
-    let of = one.values.as_ref().map_or(&DataType::Null, DeviceArray::data_type);
-    let Reduction::Fold(fold) = one.fold else { return None };
-    Some(match (fold, of) {
-        (Fold::Count, _) => ([COUNT, 0], 8),
-        (Fold::Sum, DataType::Int64 | DataType::UInt64) if one.wraps => ([SUM_WRAPPING, 8], 8),
-        (Fold::Sum, DataType::Int64) => ([SUM, 8], 16),
-        (Fold::Sum, DataType::UInt64) => ([SUM_UNSIGNED, 8], 16),
-        (Fold::Sum, DataType::Decimal128(..)) => ([SUM, 16], 32),
-        _ => return None,
-    })
-}
-
 /// Whether a fold needs no order of rows.
 pub(super) fn is_tallied(one: &GroupFold) -> bool {
-    entry_of(one).is_some()
+    let of = one.values.as_ref().map_or(&DataType::Null, DeviceArray::data_type);
+    kind(one, of).is_some_and(|kind| find(TALLY, &kind.keys[0]).is_some())
 }
 
 /// Folds the values of each group as they come.
@@ -49,10 +34,9 @@ pub(super) fn tallied(
     let from = one.values.as_ref().map_or(&DataType::Null, DeviceArray::data_type);
     let unfit = || Error::invalid("aggregate", format!("{:?} of {from}", one.fold));
     let to = folded_type(one.fold, from, one.wraps).ok_or_else(unfit)?;
-    let (key, width) = entry_of(one).ok_or_else(unfit)?;
-    let unsupported = |pass: &Pass| pass.unsupported(from);
-    let tally = find(TALLY, &key).ok_or_else(|| unsupported(pass))?;
-    let join = find(TALLIED, &key).ok_or_else(|| unsupported(pass))?;
+    let kind = kind(one, from).ok_or_else(unfit)?;
+    let key = kind.keys[0];
+    let (tally, join) = find(TALLY, &key).zip(find(TALLIED, &key)).ok_or_else(|| pass.unsupported(from))?;
 
     let each = words(key[0], key[1]) as usize;
     // Each wave has a tile of rows: more copies than waves would be left empty.
@@ -62,13 +46,7 @@ pub(super) fn tallied(
     let sums = pass.zeroed(pass.times(groups * copies, 8 * each)?)?;
     let mut parts = pass.parts(to, groups);
     let nulls = one.values.as_ref().filter(|values| values.possible_nulls().is_some());
-    let values = match &one.values {
-        Some(values) if key[1] > 0 => {
-            let width = key[1] as usize;
-            aligned(pass, &rows_of(values, &values.buffers()[0], width), width)?
-        }
-        _ => In::absent(),
-    };
+    let values = values_of(pass, one, &kind)?;
     let (valid, valid_offset) = nulls.map_or((In::absent(), 0), validity);
     let args = Tally {
         ids,
@@ -81,7 +59,7 @@ pub(super) fn tallied(
         sums: sums.out(),
     };
     pass.launch(tally, &args)?;
-    let (out, out_valid) = (pass.rows(groups, width)?, pass.output(groups.div_ceil(32) * 4)?);
+    let (out, out_valid) = (pass.rows(groups, kind.width)?, pass.output(groups.div_ceil(32) * 4)?);
     let args = Tallied {
         sums: sums.input(),
         groups: groups as u64,

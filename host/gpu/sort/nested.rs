@@ -90,15 +90,14 @@ fn flattened<'a>(
             DataType::Null => vec![],
             DataType::Struct(fields) => {
                 let own = values.possible_nulls().map(|own| booleans(values, own)).transpose()?;
-                let valid = own.map(&mask).transpose()?;
-                let valid = match (&valid, within) {
-                    // A null struct around this one makes it null.
-                    (Some(own), Some(_)) => Some(cleared(own, stream)?),
-                    (Some(own), None) => Some(own.clone()),
-                    (None, within) => within.cloned(),
+                let nulls = own.is_some();
+                // A null struct around this one makes it null.
+                let valid = match (own, within) {
+                    (Some(own), Some(within)) => Some(both(&own, within, stream)?),
+                    (own, within) => own.or_else(|| within.cloned()),
                 };
                 let mut columns = vec![];
-                if let (Some(valid), true) = (&valid, values.possible_nulls().is_some()) {
+                if let (Some(valid), true) = (&valid, nulls) {
                     // A valid row is true, and comes last if nulls come first.
                     let options = SortOptions { descending: !options.nulls_first, nulls_first: true };
                     columns.push((valid.clone(), options));
@@ -236,15 +235,18 @@ fn masked(values: &DeviceArray, by: &DeviceArray, stream: &Stream) -> Result<Dev
     Ok(masked)
 }
 
-/// Returns booleans in which null is false.
-fn cleared(values: &DeviceArray, stream: &Stream) -> Result<DeviceArray> {
-    let Some(valid) = values.possible_nulls() else { return Ok(values.clone()) };
+/// Returns booleans that are true where two are, all without nulls.
+fn both(one: &DeviceArray, other: &DeviceArray, stream: &Stream) -> Result<DeviceArray> {
+    if one.is_empty() {
+        return Ok(one.clone());
+    }
     let mut pass = Pass::begin(OPERATION, stream)?;
-    pass.input(values)?;
-    let set = Bitmap { buffer: values.buffers()[0].clone(), offset: values.offset() };
-    let out = pass.output(values.len().div_ceil(32) * 4)?;
-    and(&mut pass, bits(&set), bits(valid), values.len(), &out)?;
-    let cleared = pass.array(DataType::Boolean, values.len(), &out)?;
+    pass.input(one)?;
+    pass.input(other)?;
+    let set = |of: &DeviceArray| Bitmap { buffer: of.buffers()[0].clone(), offset: of.offset() };
+    let out = pass.output(one.len().div_ceil(32) * 4)?;
+    and(&mut pass, bits(&set(one)), bits(&set(other)), one.len(), &out)?;
+    let both = pass.array(DataType::Boolean, one.len(), &out)?;
     pass.finish()?;
-    Ok(cleared)
+    Ok(both)
 }

@@ -72,6 +72,12 @@ pub(crate) fn numbers(array: &DeviceArray) -> Result<Vec<DeviceArray>> {
     numbers.map(|(of, buffer)| viewed(array, of, array.offset(), buffer.clone())).collect()
 }
 
+/// Describes a member of so many rows, whose validity is not wanted.
+fn rows_of_member(id: i8, rows: usize) -> MemberRow {
+    let (valid, valid_offset) = (In::absent(), 0);
+    MemberRow { id: (id as u8).into(), len: rows as u64, valid, valid_offset, none: false }
+}
+
 /// Checks that every row of a union is a row of one of its members. Returns the union; a bad row is an error
 /// when it is waited for.
 pub(crate) fn checked(operation: &'static str, array: &DeviceArray, stream: &Stream) -> Result<DeviceArray> {
@@ -83,15 +89,11 @@ pub(crate) fn checked(operation: &'static str, array: &DeviceArray, stream: &Str
     }
     let mut pass = Pass::begin(operation, stream)?;
     pass.input(array)?;
-    let of_member = |((id, _), child): ((i8, _), &DeviceArray)| MemberRow {
-        id: (id as u8).into(),
-        len: if *mode == UnionMode::Sparse { array.len() } else { child.len() } as u64,
-        valid: In::absent(),
-        valid_offset: 0,
-        none: false,
-    };
-    let members: Table<MemberRow> = fields.iter().zip(array.children()).map(of_member).collect();
-    let faults = pass.upload(&[u64::MAX; 2])?;
+    let members = fields.iter().zip(array.children()).map(|((id, _), child)| match mode {
+        UnionMode::Sparse => rows_of_member(id, array.len()),
+        UnionMode::Dense => rows_of_member(id, child.len()),
+    });
+    let (members, faults) = (members.collect(), pass.upload(&[u64::MAX; 2])?);
     let read = buffers(&mut pass, array)?;
     look(&mut pass, read, (In::absent(), 0), array.len(), &members, (Out::absent(), &faults))?;
     pass.report(&faults, check)?;
@@ -221,14 +223,8 @@ async fn in_order(
     let len = rows.types.len();
     let faults = pass.upload(&[u64::MAX; 2])?;
     let (types, offsets) = (input(&rows.types.buffers()[0]), input(&rows.offsets.buffers()[0]));
-    let of_member = |((id, _), child): ((i8, _), &DeviceArray)| MemberRow {
-        id: (id as u8).into(),
-        len: child.len() as u64,
-        valid: In::absent(),
-        valid_offset: 0,
-        none: false,
-    };
-    let members: Table<MemberRow> = fields.iter().zip(array.children()).map(of_member).collect();
+    let members = fields.iter().zip(array.children()).map(|((id, _), child)| rows_of_member(id, child.len()));
+    let members: Table<MemberRow> = members.collect();
     let looked_at = if rows.nulls { validity(rows.taken) } else { (In::absent(), 0) };
     look(&mut pass, (types, offsets), looked_at, len, &members, (Out::absent(), &faults))?;
     let (mut looks, mut marked) = (Looks::default(), vec![]);
@@ -316,13 +312,7 @@ pub(crate) fn member(
     if *mode == UnionMode::Dense {
         // Only the offsets of the member's rows are checked; those of other rows may be anything.
         let (_, offsets) = buffers(&mut pass, array)?;
-        let row = MemberRow {
-            id: (id as u8).into(),
-            len: child.len() as u64,
-            valid: In::absent(),
-            valid_offset: 0,
-            none: false,
-        };
+        let row = rows_of_member(id, child.len());
         let (members, faults) = ([row].into_iter().collect(), pass.upload(&[u64::MAX; 2])?);
         let looked_at = (selected.input(), 0);
         look(&mut pass, (types, offsets), looked_at, rows, &members, (Out::absent(), &faults))?;
