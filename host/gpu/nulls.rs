@@ -117,7 +117,7 @@ pub(crate) fn numbers(
     let mut pass = Pass::begin(operation, stream)?;
     pass.input(of)?;
     let mut parts = pass.parts(DataType::UInt64, of.len());
-    parts.buffers = vec![counted(&mut pass, of.len())?.buffer()];
+    parts.buffers = vec![counted(&mut pass, 0, of.len(), 8)?.buffer()];
     (parts.validity, parts.null_count) = (Some(valid), None);
     let array = DeviceArray::try_new(parts)?;
     pass.finish()?;

@@ -300,6 +300,27 @@ fn sums_that_do_not_fit_fail_or_become_null_or_wrap() {
 }
 
 #[test]
+fn keys_in_a_narrow_range_group_as_others_do() {
+    let values: ArrayRef = Arc::new(Int64Array::from_iter_values(0..3000));
+    for (least, width) in [(-7, 10), (i64::MIN, 1), (i64::MAX - 4095, 4096), (-1, 4094), (5, 9000)] {
+        let mut random = Random::new(width);
+        let mut offset = || least.wrapping_add(random.below(width as usize) as i64);
+        let wide: Int64Array = (0..3000).map(|_| Some(offset())).collect();
+        let narrow: Int32Array = (0..3000).map(|i| (i % 5 > 0).then(|| offset() as i32)).collect();
+        for keys in [Arc::new(wide.slice(3, 2990)) as ArrayRef, Arc::new(narrow.slice(3, 2990))] {
+            let columns = [("k", keys.clone()), ("v", values.slice(3, 2990))];
+            let sums = grouped(&[keys])
+                .iter()
+                .map(|rows| rows.iter().map(|row| *row as i64 + 3).sum())
+                .collect::<Vec<i64>>();
+            let query = Query::new().group_by([col("k")]).aggregate([sum(col("v"))]);
+            let expected = [Arc::new(Int64Array::from(sums)) as ArrayRef];
+            assert_aggregates(&columns, &query, &Options::default(), &expected, true);
+        }
+    }
+}
+
+#[test]
 fn distinct_rows_come_in_their_order() {
     let mut random = Random::new(52);
     let few = array(&DataType::LargeUtf8, 5, Nulls::Some, &mut random);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow_array::cast::AsArray;
 use arrow_array::types::UInt32Type;
 use arrow_array::{
-    Array, ArrayRef, BooleanArray, Int32Array, Int64Array, RecordBatch, StringArray, UInt32Array,
+    Array, ArrayRef, BooleanArray, Int32Array, Int64Array, RecordBatch, StringArray, UInt32Array, UInt64Array,
 };
 use arrow_row::{RowConverter, SortField};
 use arrow_schema::{DataType, Field, Schema};
@@ -212,6 +212,33 @@ fn unique_keys_and_a_hot_one_join() {
     let hot: ArrayRef =
         Arc::new(Int64Array::from_iter_values((0..60).map(|i| if i % 4 == 0 { i } else { -1 })));
     assert_joins(&[hot.clone(), numbers(60)], &[hot, numbers(60)], 1, None);
+}
+
+#[test]
+fn keys_in_a_narrow_range_join_as_others_do() {
+    // At both ends of the types, around zero, with nulls, and as far apart as a table of 32 slots allows.
+    for distance in [3, 29, 30, 31, 32, 33] {
+        for least in [i64::MIN, -2, i64::from(i32::MIN), i64::MAX - distance] {
+            let wide = |rows: &[i64]| -> Vec<Option<i64>> {
+                let value = |row: &i64| (*row >= 0).then(|| least.wrapping_add(*row));
+                rows.iter().map(value).collect()
+            };
+            // Minus one stands for null.
+            let left = wide(&[distance, 0, 2, -1, 1, 2, -1, distance, 3, 0, 1]);
+            let right = wide(&[0, 1, -1, distance, distance + 1, 4, 0, -1, 2, -2]);
+            let narrow = |rows: &[Option<i64>]| -> ArrayRef {
+                Arc::new(rows.iter().map(|row| row.map(|row| row as i32)).collect::<Int32Array>())
+            };
+            let unsigned = |rows: &[Option<i64>]| -> ArrayRef {
+                Arc::new(rows.iter().map(|row| row.map(|row| row as u64)).collect::<UInt64Array>())
+            };
+            for key in [&narrow as &dyn Fn(&[Option<i64>]) -> ArrayRef, &unsigned] {
+                assert_joins(&[key(&left), numbers(11)], &[key(&right), numbers(10)], 1, None);
+                let unique: Vec<_> = wide(&[1, distance, 0, 2]);
+                assert_joins(&[key(&unique), numbers(4)], &[key(&right), numbers(10)], 1, None);
+            }
+        }
+    }
 }
 
 #[test]

@@ -86,7 +86,7 @@ pub(super) fn regular_offsets(
     }
     let out = pass.rows(rows + 1, width)?;
     let entry = find(REGULAR, &[width as u32]).ok_or_else(|| pass.unsupported(to))?;
-    let args = Regular { rows: rows as u64, size: size as u64, out: out.out() };
+    let args = Regular { rows: rows as u64, first: 0, size: size as u64, out: out.out() };
     pass.launch(entry, &args)?;
     Ok(out)
 }

@@ -1,12 +1,13 @@
 //! The groups of equal rows, by a hash table.
 
 use arrow_schema::DataType;
+use bowstring_kernels::group::dense::{CLEAR, Clear};
 use bowstring_kernels::group::keys::{CHECK, Check};
 use bowstring_kernels::group::table::{IDS, INSERT, Ids, Insert, NUMBER, Number, OWN, Own};
 use bowstring_kernels::memory::In;
 use bowstring_kernels::target::find;
 
-use super::keys::{Key, check_key, fit_words, make_words};
+use super::keys::{Key, Made, Range, check_key, fit_words, make_words, range};
 use crate::array::{Bitmap, DeviceArray, outside};
 use crate::engine::Groups;
 use crate::gpu::sort::flat_columns;
@@ -61,9 +62,11 @@ pub(crate) struct Numbered {
     pub hashed: Hashed,
 }
 
-/// A hash table of words.
+/// A table of words.
 pub(crate) struct Hashed {
-    pub words: Region,
+    pub words: Made,
+    /// The range of the words, if that may be narrow.
+    pub range: Option<Range>,
     pub slots: Region,
     /// The number of slots.
     pub len: usize,
@@ -72,6 +75,11 @@ pub(crate) struct Hashed {
     pub kept: u64,
     /// Whether equal words are equal keys.
     pub exact: bool,
+}
+
+/// Returns a range's arguments of launches.
+pub(crate) fn ends_of(range: Option<&Range>) -> (In<u64>, u64, u64) {
+    range.map_or((In::absent(), 0, u64::MAX), |range| (range.ends.input(), range.flip, range.null))
 }
 
 /// Numbers the groups of the rows that `valid` has, or of all.
@@ -91,32 +99,48 @@ pub(crate) async fn numbered(
     if rows == 0 {
         pass.fill(&table, 0xff)?;
         let none = pass.output(0)?;
-        let hashed =
-            Hashed { words: none.clone(), slots: table, len: slots, seed: seed(0), kept: u64::MAX, exact };
+        let words = Made { words: none.input(), region: Some(none.clone()) };
+        let (seed, kept) = (seed(0), u64::MAX);
+        let hashed = Hashed { words, range: None, slots: table, len: slots, seed, kept, exact };
         return Ok(Numbered { ids: none.clone(), firsts: none, count: 0, hashed });
     }
     let places = pass.rows(rows, 4)?;
     let fault = pass.upload(&[u64::MAX])?;
-    let words = [pass.rows(rows, 8)?, pass.rows(rows, 8)?];
     let (valid, valid_offset) = valid.as_ref().map_or((In::absent(), 0), bits);
     for round in 0..ROUNDS {
         let (seed, kept) = (seed(round), if round < weak { 1 } else { u64::MAX });
-        let made = make_words(pass, &keys, rows, exact, seed, &words, &fault)?;
-        pass.fill(&table, 0xff)?;
+        let made = make_words(pass, &keys, rows, exact, seed, &fault)?;
+        let range = match exact {
+            true => range(pass, &keys, made.words, rows, (valid, valid_offset))?,
+            false => None,
+        };
+        let (ends, flip, null) = ends_of(range.as_ref());
+        let most = slots as u64 - 1;
+        pass.launch(&CLEAR[0], &Clear { range: ends, most, slots: table.out() })?;
         let args = Insert {
-            words: made.input(),
+            words: made.words,
             rows: len,
             valid,
             valid_offset,
             kept,
             seed,
-            most: slots as u64 - 1,
+            range: ends,
+            flip,
+            null,
+            most,
             slots: table.out(),
             places: places.out(),
         };
         pass.launch(&INSERT[0], &args)?;
-        let firsts = pass.output(rows.div_ceil(32) * 4)?;
-        let args = Own { slots: table.input(), places: places.input(), rows: len, firsts: firsts.out() };
+        let firsts = pass.zeroed(rows.div_ceil(32) * 4)?;
+        let args = Own {
+            slots: table.input(),
+            places: places.input(),
+            rows: len,
+            range: ends,
+            most,
+            firsts: firsts.out(),
+        };
         pass.launch(&OWN[0], &args)?;
         let differing = pass.zeroed(8)?;
         for key in keys.iter().filter(|_| !exact) {
@@ -151,7 +175,7 @@ pub(crate) async fn numbered(
         pass.launch(&NUMBER[0], &args)?;
         let (groups, places, none) = (groups.input(), places.input(), count as u64);
         pass.launch(&IDS[0], &Ids { groups, places, rows: len, none, out: ids.out() })?;
-        let hashed = Hashed { words: made, slots: table, len: slots, seed, kept, exact };
+        let hashed = Hashed { words: made, range, slots: table, len: slots, seed, kept, exact };
         return Ok(Numbered { ids, firsts: out, count, hashed });
     }
     Err(pass.unsupported("keys whose hashes are equal"))

@@ -29,10 +29,9 @@ pub(crate) fn partition_by_hash(
             return Ok(HashPartitions { order, starts: vec![0; parts + 1] });
         }
         let fault = pass.upload(&[u64::MAX])?;
-        let words = [pass.rows(rows, 8)?, pass.rows(rows, 8)?];
-        let words = make_words(&mut pass, &keys, rows, false, SEED, &words, &fault)?;
+        let words = make_words(&mut pass, &keys, rows, false, SEED, &fault)?.words;
         let ids = pass.rows(rows, 4)?;
-        let args = Parts { words: words.input(), rows: rows as u64, parts: parts as u64, out: ids.out() };
+        let args = Parts { words, rows: rows as u64, parts: parts as u64, out: ids.out() };
         pass.launch(&PARTS[0], &args)?;
         let order = placed(&mut pass, ids.input(), rows, parts - 1)?;
         // Parts without rows have no places.

@@ -5,8 +5,9 @@ use bowstring_kernels::memory::In;
 
 use crate::Result;
 use crate::gpu::scan::sums_before;
-use crate::gpu::sort::digits::{Placements, unchanged};
+use crate::gpu::sort::digits::Placements;
 use crate::gpu::sort::keys::Key;
+use crate::gpu::structure::counted;
 use crate::pass::{Pass, Region};
 use crate::rules::PIECE;
 
@@ -34,7 +35,7 @@ pub(crate) fn placed(pass: &mut Pass, ids: In<u32>, rows: usize, groups: usize) 
     let mut placements = Placements::new(pass, rows, 4)?;
     let bits = u64::MAX.checked_shr((groups as u64).leading_zeros()).unwrap_or(0);
     placements.sort(pass, Key { words: ids.cast(), width: 4 }, bits)?;
-    placements.order().cloned().map_or_else(|| unchanged(pass, rows), Ok)
+    placements.order().cloned().map_or_else(|| counted(pass, 0, rows, 4), Ok)
 }
 
 /// Finds the segments of groups in an order of rows.

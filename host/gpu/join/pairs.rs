@@ -2,31 +2,34 @@
 
 use arrow_schema::DataType::{Boolean, UInt32};
 use bowstring_kernels::join::pairs::{COUNT, Count, MARK, Mark, WRITE, Write};
-use bowstring_kernels::memory::{In, Out};
+use bowstring_kernels::memory::Out;
 
 use crate::array::{Bitmap, DeviceArray};
+use crate::gpu::filter::filter;
+use crate::gpu::mask::Source;
 use crate::gpu::scan::sums_before;
+use crate::gpu::structure::{booleans, counted};
 use crate::pass::{Pass, Pending, Region, input, validity};
 use crate::{Error, Result, Stream};
 
 /// Rows in the order of their groups.
 #[derive(Clone)]
 pub(super) struct Ordered {
-    /// The places of each group: the first, and the end. `None` if each group has one row.
-    pub spans: Option<DeviceArray>,
+    /// The places of each group: the first, and the end.
+    pub spans: DeviceArray,
     pub order: DeviceArray,
 }
 
-/// Returns pairs: for each row that was found, the rows of its group; with `outer`, one without a row for
-/// each that was not found. Rows are numbered from `first` on.
+/// Returns pairs: for each row that was found, the rows of its group, of which each has one if there is no
+/// order; with `outer`, one without a row for each that was not found. Rows are numbered from `first` on.
 pub(super) fn pairs(
-    ordered: &Ordered,
+    ordered: Option<&Ordered>,
     found: &DeviceArray,
     first: usize,
     outer: bool,
     stream: &Stream,
 ) -> Result<Pending<[DeviceArray; 2]>> {
-    let (ordered, found, on) = (ordered.clone(), found.clone(), stream.clone());
+    let (ordered, found, on) = (ordered.cloned(), found.clone(), stream.clone());
     Ok(Pending::begin(stream, async move {
         let mut pass = Pass::begin("join", &on)?;
         let rows = found.len();
@@ -37,14 +40,15 @@ pub(super) fn pairs(
             return Ok(none);
         }
         pass.input(&found)?;
-        pass.input(&ordered.order)?;
-        let spans = match &ordered.spans {
-            Some(spans) => {
-                pass.input(spans)?;
-                input(&spans.buffers()[0])
-            }
-            None => In::absent(),
+        let Some(Ordered { spans, order }) = ordered else {
+            let numbers = counted(&mut pass, first, rows, 4)?;
+            let numbers = pass.array(UInt32, rows, &numbers)?;
+            pass.finish()?;
+            return of_unique_keys(found, numbers, outer, &on).await;
         };
+        pass.input(&order)?;
+        pass.input(&spans)?;
+        let spans = input(&spans.buffers()[0]);
         let (valid, valid_offset) = validity(&found);
         let groups = input(&found.buffers()[0].slice(found.offset() * 4, Some(rows * 4)));
         let counts = pass.rows(rows, 4)?;
@@ -73,7 +77,7 @@ pub(super) fn pairs(
                 rows: rows as u64,
                 first: first as u64,
                 spans,
-                order: input(&ordered.order.buffers()[0]),
+                order: input(&order.buffers()[0]),
                 before: before.input(),
                 pairs: total,
                 out: out.out(),
@@ -91,6 +95,24 @@ pub(super) fn pairs(
         pass.finish()?;
         Ok(made)
     }))
+}
+
+/// Returns the pairs of rows in a table whose rows are groups of their own: each that was found has one.
+async fn of_unique_keys(
+    found: DeviceArray,
+    numbers: DeviceArray,
+    outer: bool,
+    stream: &Stream,
+) -> Result<[DeviceArray; 2]> {
+    let Some(valid) = found.possible_nulls().filter(|_| !outer) else {
+        return Ok([found, numbers]);
+    };
+    let mask = booleans(&found, valid)?;
+    let mut parts = found.into_parts();
+    (parts.validity, parts.null_count) = (None, Some(0));
+    let rows = DeviceArray::try_new(parts)?;
+    let kept = filter(&[&rows, &numbers], Source::Array(&mask), stream)?.await?;
+    kept.columns.try_into().map_err(|_| Error::invalid("join", "columns"))
 }
 
 /// Marks the rows, of so many, that are among some.

@@ -11,7 +11,7 @@ use super::pairs::{Ordered, pairs};
 use crate::array::{Bitmap, DeviceArray, outside};
 use crate::engine::Table;
 use crate::gpu::group::ids::{Hashed, Numbered, numbered};
-use crate::gpu::group::keys::{Key, described, make_words};
+use crate::gpu::group::keys::{Key, Range, described, make_words};
 use crate::gpu::group::segments::{placed, segments};
 use crate::gpu::plain::decoded;
 use crate::gpu::sort::ranked_sides;
@@ -27,15 +27,19 @@ struct DeviceTable {
     nested: Option<Vec<DeviceArray>>,
     keys: Vec<DeviceArray>,
     nulls_equal: bool,
-    /// The words, the slots, and the first rows of groups.
-    words: DeviceArray,
+    /// The words. `None` if they are the values of the only key.
+    words: Option<DeviceArray>,
+    /// The ends of the words' range, the bit that flips in it, and the word of a null; see [`Range`].
+    range: Option<(DeviceArray, u64, u64)>,
     slots: DeviceArray,
+    /// The first rows of groups.
     firsts: DeviceArray,
     ids: DeviceArray,
     seed: u64,
     kept: u64,
     exact: bool,
-    ordered: Ordered,
+    /// The rows of groups. `None` if each row is a group.
+    ordered: Option<Ordered>,
 }
 
 /// Makes a table of rows. It reads once in nearly all cases, and as often as a cast of dictionaries and runs
@@ -61,23 +65,26 @@ pub(crate) fn table(
         let (described, valid) = described(&mut pass, &keys, nulls_equal).await?;
         let Numbered { ids, firsts, count, hashed } =
             numbered(&mut pass, described, rows, valid.clone()).await?;
-        let Hashed { words, slots, len, seed, kept, exact } = hashed;
+        let Hashed { words, range, slots, len, seed, kept, exact } = hashed;
         let unique = valid.is_none() && count == rows;
         let ordered = match unique || rows == 0 {
-            true => Ordered { spans: None, order: pass.array(UInt32, count, &firsts)? },
+            true => None,
             false => {
                 let order = placed(&mut pass, ids.input(), rows, count)?;
                 let spans = segments(&mut pass, ids.input(), &order, rows, count)?.spans;
                 let spans = pass.array(UInt64, count, &spans)?;
-                Ordered { spans: Some(spans), order: pass.array(UInt32, rows, &order)? }
+                Some(Ordered { spans, order: pass.array(UInt32, rows, &order)? })
             }
         };
         let mut parts = pass.array(UInt32, rows, &ids)?.into_parts();
         if let Some(valid) = valid {
             (parts.validity, parts.null_count) = (Some(valid), None);
         }
+        let words = words.region.map(|words| pass.array(UInt64, rows, &words)).transpose()?;
+        let range = range.map(|Range { ends, flip, null }| Ok((pass.array(UInt64, 2, &ends)?, flip, null)));
         let table = DeviceTable {
-            words: pass.array(UInt64, rows, &words)?,
+            words,
+            range: range.transpose()?,
             slots: pass.array(UInt64, len, &slots)?,
             firsts: pass.array(UInt32, count, &firsts)?,
             ids: DeviceArray::try_new(parts)?,
@@ -126,7 +133,7 @@ impl Table for DeviceTable {
     }
 
     fn is_unique(&self) -> bool {
-        self.ordered.spans.is_none()
+        self.ordered.is_none()
     }
 
     fn find(self: Arc<Self>, keys: &[DeviceArray], stream: &Stream) -> Result<Pending<DeviceArray>> {
@@ -149,7 +156,8 @@ impl Table for DeviceTable {
                 return Ok(none);
             }
             let (described, valid) = described(&mut pass, &keys, self.nulls_equal).await?;
-            for array in [&self.words, &self.slots, &self.firsts, &self.ids] {
+            let range = self.range.as_ref().map(|(ends, ..)| ends);
+            for array in [&self.slots, &self.firsts, &self.ids].into_iter().chain(&self.words).chain(range) {
                 pass.input(array)?;
             }
             let (found, found_valid) = self.found(&mut pass, described, &keys, rows, valid).await?;
@@ -169,7 +177,7 @@ impl Table for DeviceTable {
         outer: bool,
         stream: &Stream,
     ) -> Result<Pending<[DeviceArray; 2]>> {
-        pairs(&self.ordered, found, first, outer, stream)
+        pairs(self.ordered.as_ref(), found, first, outer, stream)
     }
 }
 
@@ -187,8 +195,7 @@ impl DeviceTable {
             return Ok((pass.rows(rows, 4)?, pass.zeroed(rows.div_ceil(32) * 4)?));
         }
         let fault = pass.upload(&[u64::MAX])?;
-        let words = [pass.rows(rows, 8)?, pass.rows(rows, 8)?];
-        let words = make_words(pass, &keys, rows, self.exact, self.seed, &words, &fault)?;
+        let words = make_words(pass, &keys, rows, self.exact, self.seed, &fault)?.words;
         pass.report(&fault, |words| match words[0] {
             u64::MAX => Ok(()),
             row => Err(outside(row as usize)),
@@ -196,17 +203,33 @@ impl DeviceTable {
         let (valid, valid_offset) = valid.as_ref().map_or((In::absent(), 0), bits);
         let out_valid = pass.output(rows.div_ceil(32) * 4)?;
         let mut found = pass.rows(rows, 4)?;
+        let table_words = match &self.words {
+            Some(words) => input(&words.buffers()[0]),
+            None => {
+                pass.input(&self.keys[0])?;
+                let values = compared_with_others(pass, &self.keys[0]).await?;
+                values.map_or(In::absent(), |values| values.values.cast())
+            }
+        };
+        let (range, flip, null) = match &self.range {
+            Some((ends, flip, null)) => (input(&ends.buffers()[0]), *flip, *null),
+            None => (In::absent(), 0, u64::MAX),
+        };
         let args = Find {
-            words: words.input(),
+            words,
             rows: rows as u64,
             valid,
             valid_offset,
-            table_words: input(&self.words.buffers()[0]),
+            table_words,
+            range,
+            flip,
+            null,
             kept: self.kept,
             seed: self.seed,
             most: self.slots.len() as u64 - 1,
             slots: input(&self.slots.buffers()[0]),
-            ids: input(&self.ids.buffers()[0]),
+            // If all rows differ, a row has the number of its group.
+            ids: if self.is_unique() { In::absent() } else { input(&self.ids.buffers()[0]) },
             out: found.out(),
             out_valid: out_valid.out(),
         };
@@ -267,7 +290,7 @@ impl DeviceTable {
             table_offset: others.pieces,
             table_valid: others.valid.0,
             table_valid_offset: others.valid.1,
-            table_rows: self.words.len() as u64,
+            table_rows: self.ids.len() as u64,
             firsts: input(&self.firsts.buffers()[0]),
             before: before.input(),
             out: after.out(),

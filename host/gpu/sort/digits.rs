@@ -1,7 +1,6 @@
 //! Placements of rows by the digits of their words.
 
 use bowstring_kernels::memory::{In, Out};
-use bowstring_kernels::ranges::offsets::{REGULAR, Regular};
 use bowstring_kernels::sort::places::{COUNT, Count, DIGITS, PLACE, Place, runs};
 use bowstring_kernels::sort::words::{REORDER, Reorder};
 use bowstring_kernels::target::{Entry, find};
@@ -86,14 +85,6 @@ fn digits(mut differs: u64) -> Vec<u64> {
         differs &= !((DIGITS - 1) << shift);
     }
     lowest
-}
-
-/// Returns the rows in their own order.
-pub(crate) fn unchanged(pass: &mut Pass, rows: usize) -> Result<Region> {
-    let out = pass.rows(rows + 1, 4)?;
-    let regular = entry(pass, REGULAR, &[4])?;
-    pass.launch(regular, &Regular { rows: rows as u64, size: 1, out: out.out() })?;
-    Ok(out)
 }
 
 /// Writes the words of a key in an order.

@@ -2,10 +2,11 @@
 
 use arrow_schema::{DataType, SortOptions};
 
-use super::digits::{Placements, unchanged};
+use super::digits::Placements;
 use super::keys::{Part, add_parts};
 use super::ties;
 use crate::array::DeviceArray;
+use crate::gpu::structure::counted;
 use crate::pass::{Pass, Region};
 use crate::rules::check_rows;
 use crate::{Result, Stream};
@@ -27,7 +28,7 @@ pub(super) async fn ordered(
 pub(crate) fn row_numbers(rows: usize, stream: &Stream) -> Result<DeviceArray> {
     let mut pass = Pass::begin("sort_to_indices", stream)?;
     check_rows(pass.operation(), rows)?;
-    let made = unchanged(&mut pass, rows)?;
+    let made = counted(&mut pass, 0, rows, 4)?;
     numbers(pass, &made, rows)
 }
 
@@ -46,7 +47,7 @@ async fn order(pass: &mut Pass, columns: &[(DeviceArray, SortOptions)], rows: us
         add_parts(pass, values, *options, &mut parts)?;
     }
     if rows < 2 || parts.is_empty() {
-        return unchanged(pass, rows);
+        return counted(pass, 0, rows, 4);
     }
     let sources = parts.iter().map(|part| if let Part::Words(source) = part { Some(source) } else { None });
     let Some(sources) = sources.collect::<Option<Vec<_>>>() else {
@@ -59,11 +60,11 @@ async fn order(pass: &mut Pass, columns: &[(DeviceArray, SortOptions)], rows: us
     }
     let differs = pass.read(&[&differs]).await?;
     if differs.iter().all(|differs| *differs == 0) {
-        return unchanged(pass, rows);
+        return counted(pass, 0, rows, 4);
     }
     let mut placements = Placements::new(pass, rows, keys.iter().map(|key| key.width).max().unwrap_or(8))?;
     for (key, differs) in keys.iter().zip(&differs).rev().filter(|(_, differs)| **differs != 0) {
         placements.sort(pass, *key, *differs)?;
     }
-    placements.order().cloned().map_or_else(|| unchanged(pass, rows), Ok)
+    placements.order().cloned().map_or_else(|| counted(pass, 0, rows, 4), Ok)
 }

@@ -8,11 +8,12 @@ use bowstring_kernels::sort::ties::{
     BYTES, NARROW, Narrow, SCATTER, Scatter, TEXT_WORDS, TIES, TextWords, Ties,
 };
 
-use super::digits::{Placements, entry, reorder, unchanged};
+use super::digits::{Placements, entry, reorder};
 use super::keys::{Key, Part};
 use crate::Result;
 use crate::array::{DeviceArray, outside};
 use crate::gpu::structure::Marked;
+use crate::gpu::structure::counted;
 use crate::gpu::text::text_column;
 use crate::pass::{Looks, Pass, Region, Table};
 
@@ -45,7 +46,7 @@ struct Left {
 
 /// Returns rows, at least one, in the order of their keys.
 pub(super) async fn sorted(pass: &mut Pass, parts: &[Part<'_>], rows: usize) -> Result<Region> {
-    let mut all = unchanged(pass, rows)?;
+    let mut all = counted(pass, 0, rows, 4)?;
     let mut rest = Some(Rest { rows, order: all.clone(), within: None, groups: 1 });
     for (i, part) in parts.iter().enumerate() {
         let last = i + 1 == parts.len();

@@ -219,7 +219,7 @@ impl Firsts {
 /// Writes the row numbers as keys. The caller checks that the type can hold them.
 pub(crate) fn own_keys(pass: &mut Pass, rows: usize, key: &DataType) -> Result<Region> {
     let width = key.primitive_width().ok_or_else(|| Error::invalid("cast", format!("keys of {key}")))?;
-    let (at, out) = (super::counted(pass, rows)?, pass.rows(rows, width)?);
+    let (at, out) = (super::counted(pass, 0, rows, 8)?, pass.rows(rows, width)?);
     let args = Ranks {
         words: In::absent(),
         words_offset: 0,

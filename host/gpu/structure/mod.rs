@@ -26,11 +26,12 @@ pub(crate) fn written(pass: &Pass, data_type: DataType, len: usize, values: &Reg
     DeviceArray::try_new(parts)
 }
 
-/// Writes the numbers from 0 on, one for each row.
-pub(crate) fn counted(pass: &mut Pass, rows: usize) -> Result<Region> {
-    let out = pass.rows(rows + 1, 8)?;
-    let entry = find(REGULAR, &[8]).ok_or_else(|| pass.unsupported("numbers"))?;
-    pass.launch(entry, &Regular { rows: rows as u64, size: 1, out: out.out() })?;
+/// Writes the numbers from `first` on, one for each row, in so many bytes: 4 or 8.
+pub(crate) fn counted(pass: &mut Pass, first: usize, rows: usize, width: usize) -> Result<Region> {
+    let out = pass.rows(rows + 1, width)?;
+    let entry = find(REGULAR, &[width as u32]).ok_or_else(|| pass.unsupported("numbers"))?;
+    let (rows, first) = (rows as u64, first as u64);
+    pass.launch(entry, &Regular { rows, first, size: 1, out: out.out() })?;
     Ok(out)
 }
 

@@ -325,7 +325,7 @@ pub(crate) fn member(
         }
         UnionMode::Sparse => {
             let own = pass.parts(DataType::UInt64, rows);
-            Parts { buffers: vec![counted(&mut pass, rows)?.buffer()], ..own }
+            Parts { buffers: vec![counted(&mut pass, 0, rows, 8)?.buffer()], ..own }
         }
     };
     let indices = DeviceArray::try_new(Parts { validity: Some(of_type), null_count: None, ..parts })?;

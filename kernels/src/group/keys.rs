@@ -3,7 +3,9 @@
 //! If the values and the nulls of all columns fit 64 bits, they are packed: equal words are equal keys.
 //! Otherwise a word is a hash, and each column is compared afterwards.
 
-use super::table::first_of;
+use core::array::from_fn;
+
+use super::table::{LOADS, first_of};
 use crate::encoded::equal::{Booleans, Fixed, Hashed, Rows, Unit, mixed};
 use crate::encoded::rows::tile;
 use crate::memory::{Bits, In, Out};
@@ -122,7 +124,30 @@ impl Packed for Column {
 
 fn words_fixed<T: Unit>(args: &Words, wave: &mut Wave) {
     let valid = Bits::new(args.valid, args.valid_offset, args.rows);
-    words(args, Fixed::<T>::new(args.values, args.pieces, valid), wave)
+    let rows = Fixed::<T>::new(args.values, args.pieces, valid);
+    if args.bits != 0 && args.pieces == 1 && args.before.is_absent() && valid.is_absent() {
+        return widened(args, rows.values, wave);
+    }
+    words(args, rows, wave)
+}
+
+/// Makes words of a single column without nulls, whose values are words but for their width.
+#[inline(always)]
+fn widened<T: Unit>(args: &Words, values: In<T>, wave: &mut Wave) {
+    let Some((mut at, end)) = tile(args.rows, wave) else { return };
+    while at < end {
+        wave.each(|l| {
+            // Rows past the end repeat the last one.
+            let row = |k: usize| (at + u64::from(k as u32 * wave.width() + l.index())).min(end - 1);
+            let loaded = from_fn::<T, LOADS, _>(|k| values.get(row(k)));
+            for k in 0..LOADS {
+                if at + u64::from(k as u32 * wave.width() + l.index()) < end {
+                    args.out.set(l, row(k), loaded[k].wide());
+                }
+            }
+        });
+        at += LOADS as u64 * u64::from(wave.width());
+    }
 }
 
 fn words_bits(args: &Words, wave: &mut Wave) {

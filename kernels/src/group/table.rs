@@ -1,19 +1,23 @@
-//! A hash table from words to the first rows that have them.
+//! A table from words to the first rows that have them.
 //!
 //! A slot is a number of 64 bits: the upper half of a word's hash, and a row. A row claims a free slot with
 //! one exchange; a row whose word is there lowers the slot's row to its own, unless that is less already. So
 //! the table ends up with the first row of each word, in whatever order lanes arrive, and after a group's
 //! first rows there is nothing left to do but to look.
 //!
+//! Words in a narrow range have slots of their own (see [`dense`](super::dense)), which hold just the row.
+//!
 //! Bytes moved for a row: its word, a slot, the word of the slot's row, and its place.
 
 use core::array::from_fn;
 
+use super::dense::Dense;
 use crate::encoded::equal::mixed;
-use crate::encoded::rows::{Selected, store, tile};
+use crate::encoded::rows::{store, tile};
 use crate::memory::{Bits, In, Out};
 use crate::reduce::scan::TILE;
-use crate::target::{Lane, Wave};
+use crate::select::selection::{self, TileBits};
+use crate::target::{Lane, Lanes, Mask, Wave};
 
 /// A free slot. No row has the number of its lower half.
 pub const FREE: u64 = u64::MAX;
@@ -42,6 +46,12 @@ kernel! {
         kept: u64,
         /// The seed of the hash of words.
         seed: u64,
+        /// The result of [`Range`](super::dense::Range) for the words. Absent if they are hashed.
+        range: In<u64>,
+        /// The `flip` of [`Range`](super::dense::Range).
+        flip: u64,
+        /// The `null` of [`Range`](super::dense::Range).
+        null: u64,
         /// The number of slots, a power of two of at most 2^31, less 1.
         most: u64,
         /// The slots, [`FREE`] before the launch.
@@ -66,7 +76,11 @@ kernel! {
         places: In<u32>,
         /// The number of rows.
         rows: u64,
-        /// Receives a bit, in whole words, for each row that is the first of its group.
+        /// The `range` of [`Insert`].
+        range: In<u64>,
+        /// The `most` of [`Insert`].
+        most: u64,
+        /// Receives a bit for each row that is the first of its group; whole words, zeroed before.
         firsts: Out<u32>,
     }
     waves |args, _| args.rows.div_ceil(TILE);
@@ -93,7 +107,7 @@ kernel! {
         /// Receives the first row of each group.
         out: Out<u32>,
     }
-    waves |args, _| args.rows.div_ceil(TILE);
+    waves |args, _| args.rows.div_ceil(selection::TILE);
     /// The only entry of this kernel.
     NUMBER {
         group_number = number,
@@ -130,8 +144,43 @@ pub(super) fn first_of(slots: In<u64>, places: In<u32>, row: u64) -> Option<u64>
 }
 
 fn insert(args: &Insert, wave: &mut Wave) {
-    let Some((mut at, end)) = tile(args.rows, wave) else { return };
+    let Some((at, end)) = tile(args.rows, wave) else { return };
     let valid = Bits::new(args.valid, args.valid_offset, args.rows);
+    match Dense::new(args.range, args.flip, args.null, args.most) {
+        Some(dense) => insert_dense(args, dense, valid, at, end, wave),
+        None => insert_hashed(args, valid, at, end, wave),
+    }
+}
+
+/// Inserts words that have slots of their own.
+#[inline(always)]
+fn insert_dense(args: &Insert, dense: Dense, valid: Bits, mut at: u64, end: u64, wave: &mut Wave) {
+    while at < end {
+        let begin = at;
+        wave.each(|l| {
+            let rows = from_fn::<u64, LOADS, _>(|k| begin + u64::from(k as u32 * wave.width() + l.index()));
+            let counts = rows.map(|row| row < end && (valid.is_absent() || valid.get(row)));
+            let slots = rows.map(|row| dense.slot(args.words.get(row.min(end - 1))));
+            let held = from_fn::<u64, LOADS, _>(|k| match counts[k] {
+                true => args.slots.load(l, slots[k]),
+                false => 0,
+            });
+            for k in 0..LOADS {
+                if rows[k] < end {
+                    args.places.set(l, rows[k], if counts[k] { slots[k] as u32 } else { NONE });
+                }
+                if rows[k] < held[k] {
+                    args.slots.min(l, slots[k], rows[k]);
+                }
+            }
+        });
+        at += LOADS as u64 * u64::from(wave.width());
+    }
+}
+
+/// Inserts words at their hashes.
+#[inline(always)]
+fn insert_hashed(args: &Insert, valid: Bits, mut at: u64, end: u64, wave: &mut Wave) {
     while at < end {
         let begin = at;
         let row = |k: u32, lane: u32| begin + u64::from(k * wave.width() + lane);
@@ -208,6 +257,33 @@ fn insert_beyond(args: &Insert, row: u64, l: Lane<'_>) -> u64 {
 }
 
 fn own(args: &Own, wave: &mut Wave) {
+    match Dense::new(args.range, 0, 0, args.most) {
+        Some(dense) if dense.slots() < args.rows => own_by_slots(args, dense.slots(), wave),
+        _ => own_by_rows(args, wave),
+    }
+}
+
+/// Looks at the first slots, which are fewer than the rows.
+#[inline(always)]
+fn own_by_slots(args: &Own, slots: u64, wave: &mut Wave) {
+    let Some((mut at, end)) = tile(slots, wave) else { return };
+    while at < end {
+        wave.each(|l| {
+            let slot = at + u64::from(l.index());
+            let held = if slot < end { args.slots.get(slot) } else { FREE };
+            if held != FREE {
+                let row = held & 0xffff_ffff;
+                // No other slot has the row, so its bit is not set yet.
+                args.firsts.add(l, row / 32, 1 << (row % 32));
+            }
+        });
+        at += u64::from(wave.width());
+    }
+}
+
+/// Looks for each row at the slot that it has.
+#[inline(always)]
+fn own_by_rows(args: &Own, wave: &mut Wave) {
     let Some((mut at, end)) = tile(args.rows, wave) else { return };
     while at < end {
         let (begin, width) = (at, u64::from(wave.width()));
@@ -229,18 +305,32 @@ fn own(args: &Own, wave: &mut Wave) {
 }
 
 fn number(args: &Number, wave: &mut Wave) {
-    let Some((mut at, end)) = tile(args.rows, wave) else { return };
-    let firsts = Selected::new(args.firsts, 0, args.rows, args.offsets);
-    while at < end {
-        wave.each(|l| {
-            let row = at + u64::from(l.index());
-            if row < end && firsts.has(row) {
-                let group = firsts.rank(row);
-                args.groups.set(l, args.places.get(row).into(), group as u32);
-                args.out.set(l, group, row as u32);
+    let first = wave.index() * selection::TILE;
+    if first >= args.rows {
+        return;
+    }
+    let bits = TileBits::of(args.firsts, 0, args.rows, wave.index(), wave);
+    let (mut group, mut at) = (args.offsets.get(wave.index()), 0);
+    while at < selection::TILE as u32 / wave.width() {
+        let owners = from_fn::<Mask, LOADS, _>(|k| bits.mask(at, k, wave));
+        if owners.iter().any(|owners| !owners.is_empty()) {
+            let own = from_fn::<Lanes<bool>, LOADS, _>(|k| wave.members(owners[k]));
+            let row = |k: usize, l: Lane<'_>| first + u64::from((at + k as u32) * wave.width() + l.index());
+            let places = wave.each(|l| {
+                from_fn::<u32, LOADS, _>(|k| if own[k].at(l) { args.places.get(row(k, l)) } else { NONE })
+            });
+            for k in 0..LOADS {
+                wave.each(|l| {
+                    if own[k].at(l) {
+                        let group = group + u64::from(l.rank(owners[k]));
+                        args.groups.set(l, places.at(l)[k].into(), group as u32);
+                        args.out.set(l, group, row(k, l) as u32);
+                    }
+                });
+                group += u64::from(owners[k].count());
             }
-        });
-        at += u64::from(wave.width());
+        }
+        at += LOADS as u32;
     }
 }
 

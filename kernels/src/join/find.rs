@@ -4,6 +4,7 @@ use core::array::from_fn;
 
 use crate::encoded::equal::{Booleans, Fixed, Rows, Unit, mixed};
 use crate::encoded::rows::{store, tile};
+use crate::group::dense::Dense;
 use crate::group::table::{FREE, LOADS, NONE};
 use crate::memory::{Bits, In, Out};
 use crate::reduce::scan::TILE;
@@ -24,6 +25,12 @@ kernel! {
         valid_offset: u64,
         /// The words of the table's rows.
         table_words: In<u64>,
+        /// The `range` of [`Insert`](crate::group::table::Insert).
+        range: In<u64>,
+        /// The `flip` of [`Insert`](crate::group::table::Insert).
+        flip: u64,
+        /// The `null` of [`Insert`](crate::group::table::Insert).
+        null: u64,
         /// The `kept` of [`Insert`](crate::group::table::Insert).
         kept: u64,
         /// The `seed` of [`Insert`](crate::group::table::Insert).
@@ -32,7 +39,7 @@ kernel! {
         most: u64,
         /// The slots, from [`Insert`](crate::group::table::Insert).
         slots: In<u64>,
-        /// The group of each of the table's rows.
+        /// The group of each of the table's rows. Absent if each row is a group.
         ids: In<u32>,
         /// Receives the group of each row; [`NONE`] if the table has no such word.
         out: Out<u32>,
@@ -95,8 +102,55 @@ kernel! {
 }
 
 fn find(args: &Find, wave: &mut Wave) {
-    let Some((mut at, end)) = tile(args.rows, wave) else { return };
+    let Some((at, end)) = tile(args.rows, wave) else { return };
     let valid = Bits::new(args.valid, args.valid_offset, args.rows);
+    match Dense::new(args.range, args.flip, args.null, args.most) {
+        Some(dense) => find_dense(args, dense, valid, at, end, wave),
+        None => find_hashed(args, valid, at, end, wave),
+    }
+}
+
+/// Returns the group of a row of the table.
+#[inline(always)]
+fn group_of(args: &Find, row: u64) -> u32 {
+    if args.ids.is_absent() { row as u32 } else { args.ids.get(row) }
+}
+
+/// Finds words that have slots of their own.
+#[inline(always)]
+fn find_dense(args: &Find, dense: Dense, valid: Bits, mut at: u64, end: u64, wave: &mut Wave) {
+    while at < end {
+        let (begin, width) = (at, u64::from(wave.width()));
+        let row = |k: u64, lane: u32| begin + k * width + u64::from(lane);
+        let groups = wave.each(|l| {
+            let rows = from_fn::<u64, LOADS, _>(|k| row(k as u64, l.index()));
+            let words = rows.map(|row| args.words.get(row.min(end - 1)));
+            let held = from_fn::<u64, LOADS, _>(|k| match dense.slot_if_any(words[k]) {
+                Some(slot) if rows[k] < end && (valid.is_absent() || valid.get(rows[k])) => {
+                    args.slots.get(slot)
+                }
+                _ => FREE,
+            });
+            let groups =
+                held.map(|held| if held == FREE { NONE } else { group_of(args, held & 0xffff_ffff) });
+            for k in 0..LOADS {
+                if rows[k] < end {
+                    args.out.set(l, rows[k], groups[k]);
+                }
+            }
+            groups
+        });
+        for k in 0..LOADS {
+            let found = wave.each(|l| groups.at(l)[k] != NONE);
+            store(found, row(k as u64, 0), args.rows, args.out_valid, wave);
+        }
+        at += LOADS as u64 * width;
+    }
+}
+
+/// Finds words by their hashes.
+#[inline(always)]
+fn find_hashed(args: &Find, valid: Bits, mut at: u64, end: u64, wave: &mut Wave) {
     while at < end {
         let (begin, width) = (at, u64::from(wave.width()));
         let row = |k: u64, lane: u32| begin + k * width + u64::from(lane);
@@ -114,7 +168,7 @@ fn find(args: &Find, wave: &mut Wave) {
                     && args.table_words.get(held[k] & 0xffff_ffff) & args.kept == words[k]
             });
             let groups = from_fn::<u32, LOADS, _>(|k| match is_same[k] {
-                true => args.ids.get(held[k] & 0xffff_ffff),
+                true => group_of(args, held[k] & 0xffff_ffff),
                 false => NONE,
             });
             let (mut found, mut left) = (0u32, 0u32);
@@ -156,7 +210,7 @@ fn beyond(args: &Find, word: u64) -> u32 {
         }
         let other = held & 0xffff_ffff;
         if (held ^ hash) >> 32 == 0 && args.table_words.get(other) & args.kept == word {
-            return args.ids.get(other);
+            return group_of(args, other);
         }
     }
     NONE

@@ -20,8 +20,7 @@ kernel! {
         valid_offset: u64,
         /// The number of rows.
         rows: u64,
-        /// The places of the groups, from [`Spans`](crate::group::segments::Spans). Absent if each has one
-        /// row.
+        /// The places of the groups, from [`Spans`](crate::group::segments::Spans).
         spans: In<u64>,
         /// The number of pairs of a row that was not found.
         outer: u64,
@@ -49,8 +48,7 @@ kernel! {
         rows: u64,
         /// The number that is added to rows.
         first: u64,
-        /// The places of the groups, from [`Spans`](crate::group::segments::Spans). Absent if each has one
-        /// row.
+        /// The places of the groups, from [`Spans`](crate::group::segments::Spans).
         spans: In<u64>,
         /// The rows of the groups, at their places.
         order: In<u32>,
@@ -105,8 +103,6 @@ fn count(args: &Count, wave: &mut Wave) {
             }
             let count = if !valid.is_absent() && !valid.get(row) {
                 args.outer as u32
-            } else if args.spans.is_absent() {
-                1
             } else {
                 let span = args.spans.get(args.found.get(row).into());
                 (span >> 32) as u32 - span as u32
@@ -150,7 +146,7 @@ fn write(args: &Write, wave: &mut Wave) {
                 0
             } else {
                 let group = u64::from(args.found.get(row));
-                let place = if args.spans.is_absent() { group } else { args.spans.get(group) & 0xffff_ffff };
+                let place = args.spans.get(group) & 0xffff_ffff;
                 args.order.get(place + pair - args.before.get(row))
             };
             args.out.set(l, pair, other);

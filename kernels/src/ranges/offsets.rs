@@ -104,7 +104,9 @@ kernel! {
     Regular {
         /// The number of rows.
         rows: u64,
-        /// The number of elements in each row. The number of elements in all rows MUST fit an offset.
+        /// The first offset.
+        first: u64,
+        /// The number of elements in each row. The last offset MUST fit its width.
         size: u64,
         /// Receives the offsets, one more than the number of rows, on a 16-byte boundary and writable up to
         /// one.
@@ -187,7 +189,7 @@ fn regular<T: Summand>(args: &Regular, wave: &mut Wave) {
     while at < end {
         wave.each(|l| {
             let block = at + u64::from(l.index());
-            let offset = |k| u128::from(T::from_wide((block * per + k) * args.size).wide());
+            let offset = |k| u128::from(T::from_wide(args.first + (block * per + k) * args.size).wide());
             if block < end {
                 out.set(l, block, (0..per).rev().fold(0, |all, k| all << (8 * width) | offset(k)));
             }

@@ -78,7 +78,7 @@ fn rows_of_equal_size_get_their_offsets() {
         for rows in LENGTHS.into_iter().chain([0]) {
             for (key, size) in [(4, 0), (4, 1), (4, 7), (8, 3), (8, 1 << 33)] {
                 let mut out = Memory::room::<u8>((rows + 1) * key as usize);
-                let args = Regular { rows: rows as u64, size, out: out.output() };
+                let args = Regular { rows: rows as u64, first: 0, size, out: out.output() };
                 run(REGULAR, &[key], args, width);
                 let written: Vec<u64> = match key {
                     4 => out.read::<u32>(rows + 1).into_iter().map(u64::from).collect(),
