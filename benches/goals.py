@@ -25,13 +25,22 @@ TARGETS = [
 
 # Groups, orders and joins: the name, the counts, the bytes of a row that a good algorithm moves (a pass over
 # the keys for a digit, sectors of 32 bytes for what lies anywhere), whether tables are larger than the
-# caches, so that each access moves a sector, and the share of a copy's rate to reach.
+# caches, so that each access moves a sector, and the share of a copy's rate to reach. Keys are in a narrow range,
+# or "far apart".
 RELATIONAL = [
     ("sums of 100 groups, Int64", "sum Int64 by 100 values", 16, False, 0.60),
-    ("sums of 10^5 groups, Int64", "sum Int64 by many values", 40, False, 0.40),
+    ("sums of 10^5 groups, Int64", "sum Int64 by 1000 values", 40, False, 0.40),
+    ("sums of 10^5 groups, Int64", "sum Int64 by 1000 values far apart", 40, False, 0.40),
     ("sums of 10^8 groups, Int64", "sum Int64 by many values", 200, True, 0.50),
+    ("sums of 10^8 groups, Int64", "sum Int64 by many values far apart", 200, True, 0.50),
     ("order of 4 bytes", "sort_to_indices Int32", 88, False, 0.60),
     ("order of 8 bytes", "sort_to_indices Int64", 176, False, 0.60),
     ("pairs with 10^5 unique keys", "pairs of Int64, unique", 24, False, 0.50),
+    ("pairs with 10^5 unique keys", "pairs of Int64, unique and far apart", 24, False, 0.50),
     ("pairs with 10^8 unique keys", "pairs of Int64, unique", 120, True, 0.50),
+    ("pairs with 10^8 unique keys", "pairs of Int64, unique and far apart", 120, True, 0.50),
 ]
+
+# Where an operation takes more rows at once the more there are, an entry's work grows with their runs: the beginning of
+# its name, the rows of a run as counted, and at 2^28 rows (`run_bits` in kernels/src/sort/places.rs).
+RUNS = {"sort_to_indices": ("scan_", 256, 4096)}

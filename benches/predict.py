@@ -21,7 +21,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from goals import RELATIONAL, TARGETS
+from goals import RELATIONAL, RUNS, TARGETS
 from predicted import HEAD, PUBLIC
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -63,13 +63,25 @@ def rows_of(text, head):
         yield [cell.strip() for cell in line.strip("|").split(" | ")]
 
 
+def at_size(name, cells):
+    """The counts of a launch, for each row, where there are as many rows as predictions are for."""
+    entry, times, a_wave, loads, *counts = cells
+    for operation, (prefix, counted, run) in RUNS.items():
+        if name.startswith(operation) and entry.startswith(prefix):
+            share = counted / run
+            # A launch by one wave is one whatever its rows are.
+            a_wave = a_wave if int(a_wave) >= COUNTED else str(round(int(a_wave) / share))
+            counts = [str(float(count) * share) for count in counts]
+    return [entry, times, a_wave, loads, *counts]
+
+
 class Tables:
     def __init__(self):
         costs, static = ((ROOT / "ptx" / name).read_text() for name in ("COSTS.md", "STATIC.md"))
         self.must = {cells[0]: float(cells[4]) for cells in rows_of(costs, "| operation | launches | instructions")}
         self.launches, self.entries = {}, {}
         for name, *cells in rows_of(costs, "| operation | entry"):
-            self.launches.setdefault(name, []).append(cells)
+            self.launches.setdefault(name, []).append(at_size(name, cells))
         self.batches = list(rows_of(costs, "| batch"))
         for cells in rows_of(static, "| entry"):
             self.entries[cells[0]] = {"warps": int(cells[7]), "flights": cells[10], "ratio": float(cells[12])}

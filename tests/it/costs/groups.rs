@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
 use arrow_array::{ArrayRef, Decimal128Array, Float64Array, Int64Array, StringArray};
 use arrow_schema::{Field, Schema};
 use bowstring::DeviceBatch;
@@ -17,7 +19,7 @@ impl Bench {
         let mut keys = |limit: usize| -> ArrayRef {
             Arc::new(Int64Array::from_iter_values((0..ROWS).map(|_| rng.below(limit) as i64)))
         };
-        let (few, many) = (keys(100), keys(ROWS));
+        let (few, some, many) = (keys(100), keys(1000), keys(ROWS));
         let flags: ArrayRef =
             Arc::new(StringArray::from_iter_values((0..ROWS).map(|i| ["A", "N", "R"][i % 7 % 3])));
         for (name, keys) in
@@ -28,13 +30,17 @@ impl Bench {
                 group(&there, stream).wait()
             });
         }
+        let (some_apart, many_apart) = (apart(&some), apart(&many));
         let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values((0..ROWS as i64).map(|i| i << 20)));
         let cents = Decimal128Array::from_iter_values((0..ROWS as i128).map(|i| i << 40));
         let cents: ArrayRef = Arc::new(cents.with_precision_and_scale(15, 2).unwrap());
         let floats: ArrayRef = Arc::new(Float64Array::from_iter_values((0..ROWS).map(|i| i as f64 / 8.0)));
         for (name, keys, values) in [
             ("Int64 by 100 values", &few, &numbers),
+            ("Int64 by 1000 values", &some, &numbers),
+            ("Int64 by 1000 values far apart", &some_apart, &numbers),
             ("Int64 by many values", &many, &numbers),
+            ("Int64 by many values far apart", &many_apart, &numbers),
             ("Decimal128 by 3 values", &flags, &cents),
             ("Float64 by 100 values", &few, &floats),
         ] {
@@ -70,15 +76,28 @@ impl Bench {
         }
         let unique: ArrayRef = Arc::new(Int64Array::from_iter_values((0..ROWS as i64).map(|i| i ^ 0x155)));
         let (built, there) = ([self.on(&unique)], [self.on(&many)]);
+        let (built_apart, there_apart) = ([self.on(&apart(&unique))], [self.on(&many_apart)]);
         self.row("JoinTable::new Int64", bytes_of(&unique), |stream| {
             JoinTable::new(&built, false, stream).wait()
         });
-        for (name, build) in [("unique", &built), ("repeated", &there)] {
+        for (name, build, there) in [
+            ("unique", &built, &there),
+            ("unique and far apart", &built_apart, &there_apart),
+            ("repeated", &there, &there),
+        ] {
             let stream = self.stream().clone();
             let table = JoinTable::new(build, false, &stream).wait().unwrap();
             self.row(&format!("pairs of Int64, {name}"), bytes_of(&many) + 8 * ROWS, |stream| {
-                table.find(&there, stream).wait()?.pairs(stream).wait()
+                table.find(there, stream).wait()?.pairs(stream).wait()
             });
         }
     }
+}
+
+/// Returns as many different keys, too far apart for slots of their own.
+fn apart(keys: &ArrayRef) -> ArrayRef {
+    Arc::new(
+        keys.as_primitive::<Int64Type>()
+            .unary::<_, Int64Type>(|key| key.wrapping_mul(0x9e37_79b9_7f4a_7c15u64 as i64)),
+    )
 }
