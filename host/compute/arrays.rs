@@ -16,9 +16,13 @@ use crate::{DeviceArray, DeviceBatch, Result, Stream};
 
 /// Computes one column of others, which it knows by their numbers.
 pub(super) async fn computed(of: Expr, columns: Vec<DeviceArray>, stream: &Stream) -> Result<DeviceArray> {
-    let batch = unnamed(columns)?;
+    computed_of(of, &unnamed(columns)?, stream).await
+}
+
+/// Computes one column of a batch, which may have rows but no columns.
+pub(super) async fn computed_of(of: Expr, batch: &DeviceBatch, stream: &Stream) -> Result<DeviceArray> {
     let evaluated = Evaluated::bind(&[of], batch.schema(), &Options::default())?;
-    let read = evaluated.read(&batch)?;
+    let read = evaluated.read(batch)?;
     Ok(evaluated.evaluate(read, stream.clone()).await?.columns()[0].clone())
 }
 

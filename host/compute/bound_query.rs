@@ -9,7 +9,7 @@ use arrow_schema::{Schema, SchemaRef};
 
 use super::cast::{CastOptions, check_cast};
 use super::evaluated::{Evaluated, begin, check};
-use super::grouped::{Grouped, Merged, Partial};
+use super::grouped::{MergedSets, Partial, Sets};
 use super::iterators::{each_ahead, made_later, under};
 use super::settled::settled;
 use super::{Selection, engine, reach_all};
@@ -34,7 +34,7 @@ pub(super) enum Results {
     Columns(Evaluated),
     /// The plan has the condition.
     Aggregates(Arc<Plan>, Folded),
-    Groups(Grouped),
+    Groups(Sets),
 }
 
 /// The groups of batches that arrive one by one. The memory it takes depends on the number of groups, not of
@@ -57,10 +57,10 @@ pub(super) enum Results {
 /// ```
 pub struct Grouping {
     query: BoundQuery,
-    grouped: Grouped,
-    merged: Merged,
+    sets: Sets,
+    merged: MergedSets,
     /// The groups of the last batch, which is not awaited before the next one has begun.
-    before: Option<Pending<Partial>>,
+    before: Option<Pending<Vec<Partial>>>,
     stream: Stream,
 }
 
@@ -71,11 +71,11 @@ impl Grouping {
         if batch.is_empty() {
             return Ok(());
         }
-        let begun = self.query.groups(&self.grouped, batch, &self.stream)?;
+        let begun = self.query.groups(&self.sets, batch, &self.stream)?;
         self.before.replace(begun).map_or(Ok(()), |before| self.merged.add(before.wait()?))
     }
 
-    /// Returns the groups of all batches: one batch, or several if groups were parked.
+    /// Returns the groups of all batches: one batch for each set of keys, or several if groups were parked.
     pub fn finish(mut self) -> Result<Batches> {
         let (schema, place) = (self.query.schema(), self.stream.device().place());
         self.before.take().map_or(Ok(()), |last| self.merged.add(last.wait()?))?;
@@ -92,7 +92,7 @@ impl BoundQuery {
             Results::Rows => self.schema.clone(),
             Results::Columns(columns) => Arc::new(Schema::new(columns.fields.clone())),
             Results::Aggregates(_, folded) => Arc::new(folded.schema()),
-            Results::Groups(grouped) => grouped.schema(),
+            Results::Groups(sets) => sets.schema(),
         }
     }
 
@@ -113,7 +113,7 @@ impl BoundQuery {
                 }
             }
         }
-        if let Results::Groups(grouped) = &self.results { grouped.check(stream) } else { Ok(()) }
+        if let Results::Groups(sets) = &self.results { sets.check(stream) } else { Ok(()) }
     }
 
     fn plans(&self) -> impl Iterator<Item = &Arc<Plan>> {
@@ -121,7 +121,7 @@ impl BoundQuery {
             Results::Rows => None,
             Results::Columns(columns) => Some(&columns.plan),
             Results::Aggregates(plan, _) => Some(plan),
-            Results::Groups(grouped) => Some(grouped.plan()),
+            Results::Groups(sets) => Some(sets.plan()),
         };
         self.filter.iter().chain(results)
     }
@@ -146,10 +146,10 @@ impl BoundQuery {
                     let folded = folded.clone();
                     self.partials(plan, &folded, batch, stream)?.map(move |words| folded.row(&words))
                 }
-                (Results::Groups(grouped), _) => {
-                    let (partial, grouped, on) =
-                        (self.groups(grouped, batch, stream)?, grouped.clone(), stream.clone());
-                    begin(stream, async move { grouped.finish(partial.await?, on).await })?
+                (Results::Groups(sets), _) => {
+                    let (partials, sets, on) =
+                        (self.groups(sets, batch, stream)?, sets.clone(), stream.clone());
+                    begin(stream, async move { sets.finish(partials.await?, on).await })?
                 }
             })
         })
@@ -215,30 +215,24 @@ impl BoundQuery {
         })
     }
 
-    /// The groups of a batch.
-    fn groups(&self, grouped: &Grouped, batch: &DeviceBatch, stream: &Stream) -> Result<Pending<Partial>> {
-        let (read, grouped, on) = (grouped.read(batch)?, grouped.clone(), stream.clone());
+    /// The groups of a batch, by each set of keys.
+    fn groups(&self, sets: &Sets, batch: &DeviceBatch, stream: &Stream) -> Result<Pending<Vec<Partial>>> {
+        let (read, sets, on) = (sets.read(batch)?, sets.clone(), stream.clone());
         let Some(filter) = self.filter.as_ref().filter(|_| !batch.is_empty()) else {
-            return begin(stream, grouped.partial(read, on));
+            return begin(stream, sets.partials(read, on));
         };
         let kept = self.filtered(filter, read, batch, stream)?;
-        begin(stream, async move { grouped.partial(kept.await?, on).await })
+        begin(stream, async move { sets.partials(kept.await?, on).await })
     }
 
     /// Groups the rows of batches that arrive one by one, where an iterator of batches would have to wait for
     /// them. An error if the query has no keys and no aggregates that only groups have.
     pub fn grouping(&self, stream: &Stream) -> Result<Grouping> {
-        let Results::Groups(grouped) = &self.results else {
+        let Results::Groups(sets) = &self.results else {
             return Err(Error::invalid("query", "it does not group"));
         };
-        let merged = Merged::new(grouped.clone(), stream.clone());
-        Ok(Grouping {
-            query: self.clone(),
-            grouped: grouped.clone(),
-            merged,
-            before: None,
-            stream: stream.clone(),
-        })
+        let (sets, merged) = (sets.clone(), sets.merged(stream));
+        Ok(Grouping { query: self.clone(), sets, merged, before: None, stream: stream.clone() })
     }
 
     /// The partial aggregates that each launch produces.

@@ -7,7 +7,7 @@ use arrow_schema::Schema;
 
 use super::bound_query::{BoundQuery, Results};
 use super::evaluated::Evaluated;
-use super::grouped::Grouped;
+use super::grouped::{KeySets, Sets};
 use crate::expr::bind::bind;
 use crate::expr::plan::Plan;
 use crate::expr::{Aggregation, Expr, Fold, Folding, Options};
@@ -32,6 +32,7 @@ use crate::{DeviceBatch, Error, Pending, Result, Stream};
 pub struct Query {
     filter: Option<Expr>,
     keys: Vec<Expr>,
+    key_sets: KeySets,
     wanted: Wanted,
     group_limit: Option<usize>,
 }
@@ -90,6 +91,43 @@ impl Query {
         Query { keys: keys.into_iter().map(Into::into).collect(), ..self }
     }
 
+    /// Groups by each of these sets of keys, which are numbers of keys of [`group_by`](Query::group_by): the
+    /// result has the groups of the first set, then those of the next. A key that is not in a row's set is
+    /// null there. A column `grouping_id` follows the keys, as SQL's `GROUPING` has it: a bit for each key,
+    /// the lowest for the last one, which is set if the key is not in the set. All rows are one group of the
+    /// empty set, even if there are none. Each set takes about the time and the memory of a query of its own.
+    ///
+    /// ```
+    /// use arrow_array::{Array, UInt64Array, record_batch};
+    /// use bowstring::{DeviceBatch, Stream, compute::Query, expr::{Options, col, sum}};
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let rows = record_batch!(("k", Utf8, ["b", "a", "b"]), ("n", Int64, [1, 2, 3]))?;
+    /// let batch = DeviceBatch::try_from(&rows)?;
+    /// let query = Query::new().group_by([col("k")]).rollup().aggregate([sum(col("n"))]);
+    /// let query = query.bind(batch.schema(), &Options::default())?;
+    /// let totals = query.run(&batch, &Stream::cpu()).wait()?;
+    /// let totals = arrow_array::RecordBatch::try_from(&totals)?;
+    /// assert!(totals.column(0).is_null(2)); // the total of all rows
+    /// assert_eq!(totals.column(1).as_ref(), &UInt64Array::from(vec![0, 0, 1]));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn grouping_sets(self, sets: impl IntoIterator<Item: Into<Vec<usize>>>) -> Query {
+        Query { key_sets: KeySets::Sets(sets.into_iter().map(Into::into).collect()), ..self }
+    }
+
+    /// Groups by all keys, by all but the last, and so on, down to none: see
+    /// [`grouping_sets`](Query::grouping_sets).
+    pub fn rollup(self) -> Query {
+        Query { key_sets: KeySets::Rollup, ..self }
+    }
+
+    /// Groups by every set of keys, of which there are at most 12: see
+    /// [`grouping_sets`](Query::grouping_sets). Sets that have the first key come first.
+    pub fn cube(self) -> Query {
+        Query { key_sets: KeySets::Cube, ..self }
+    }
+
     /// Parks groups of a stream in host memory once they take more than so many bytes, in parts by a hash of
     /// their keys, which must not be nested. Then the stream yields several batches, in each of which groups
     /// are in the order of their first rows. To merge parts takes about three times as many bytes.
@@ -107,13 +145,15 @@ impl Query {
     pub fn bind(&self, schema: &Schema, options: &Options) -> Result<BoundQuery> {
         let filter = self.filter.as_ref();
         let filter_plan = || filter.map(|filter| bind(Some(filter), &[], schema, options)).transpose();
+        if self.keys.is_empty() && !matches!(self.key_sets, KeySets::All) {
+            return Err(Error::invalid("query", "sets of keys, but no keys"));
+        }
         let (filter, results) = match &self.wanted {
             Wanted::Columns(_) if !self.keys.is_empty() => {
                 return Err(Error::invalid("query", "groups have keys and aggregates, but no other columns"));
             }
             Wanted::Rows if !self.keys.is_empty() => {
-                let grouped = Grouped::bind(&self.keys, &[], schema, options)?;
-                (filter_plan()?, Results::Groups(grouped.limited(self.group_limit)))
+                (filter_plan()?, Results::Groups(self.groups(&[], schema, options)?))
             }
             Wanted::Rows => (filter_plan()?, Results::Rows),
             Wanted::Columns(exprs) => {
@@ -121,13 +161,15 @@ impl Query {
             }
             Wanted::Aggregates(aggregations) => match self.folded(aggregations, schema, options)? {
                 Some((plan, folded)) => (None, Results::Aggregates(Arc::new(plan), folded)),
-                None => {
-                    let grouped = Grouped::bind(&self.keys, aggregations, schema, options)?;
-                    (filter_plan()?, Results::Groups(grouped.limited(self.group_limit)))
-                }
+                None => (filter_plan()?, Results::Groups(self.groups(aggregations, schema, options)?)),
             },
         };
         Ok(BoundQuery { schema: Arc::new(schema.clone()), filter: filter.map(Arc::new), results })
+    }
+
+    /// Binds what groups.
+    fn groups(&self, aggregations: &[Aggregation], schema: &Schema, options: &Options) -> Result<Sets> {
+        Sets::bind(&self.keys, &self.key_sets, aggregations, schema, options, self.group_limit)
     }
 
     /// The plan and the folds of aggregates that one program computes for all rows; `None` if there are keys,

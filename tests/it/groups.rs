@@ -82,7 +82,7 @@ pub fn assert_aggregates(
     }
 }
 
-fn batch_place(target: &Target) -> Place {
+pub fn batch_place(target: &Target) -> Place {
     target.import(&(Arc::new(Int32Array::from(vec![1])) as ArrayRef)).place()
 }
 

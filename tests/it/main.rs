@@ -41,6 +41,7 @@ mod forks;
 mod frames;
 mod fuzz;
 mod generators;
+mod grouping_sets;
 mod groups;
 mod groups_devices;
 mod hash_partitions;

@@ -12,6 +12,7 @@ mod lists;
 mod merged;
 mod parked;
 mod partial;
+mod sets;
 mod states;
 
 use std::sync::Arc;
@@ -29,15 +30,16 @@ use finish::{Results, of_nothing, result};
 use kept::Kept;
 use states::{State, Which, folded};
 
-pub(super) use merged::Merged;
 pub(super) use partial::Partial;
+pub(super) use sets::{KeySets, MergedSets, Sets};
 
 /// A query's groups, bound to a schema.
 #[derive(Clone, Debug)]
 pub(super) struct Grouped {
     /// The keys, and then the values that are aggregated.
     columns: Evaluated,
-    keys: usize,
+    /// The columns that rows are grouped by.
+    keys: Vec<usize>,
     /// Whether all rows are one group, whose key is not among the results.
     one: bool,
     states: Vec<State>,
@@ -60,7 +62,7 @@ impl Grouped {
         let one = keys.is_empty();
         Ok(Grouped {
             columns: bound.columns,
-            keys: keys.len().max(1),
+            keys: (0..keys.len().max(1)).collect(),
             one,
             states: bound.states,
             kept: bound.kept,
@@ -86,8 +88,8 @@ impl Grouped {
 
     /// The schema of the results.
     pub fn schema(&self) -> SchemaRef {
-        let keys = if self.one { 0 } else { self.keys };
-        let keys = self.columns.fields[..keys].iter().cloned();
+        let keys: &[usize] = if self.one { &[] } else { &self.keys };
+        let keys = keys.iter().map(|key| self.columns.fields[*key].clone());
         Arc::new(Schema::new(
             keys.chain(self.results.iter().map(|one| one.field.clone())).collect::<Vec<_>>(),
         ))
@@ -100,7 +102,7 @@ impl Grouped {
             let columns = columns.into_iter().map(none).collect::<Result<Vec<_>>>()?;
             group(&columns, stream).wait().map(|_| ())
         };
-        grouped((0..self.keys).collect())?;
+        grouped(self.keys.clone())?;
         for state in &self.states {
             if let State::Row(row) = state
                 && matches!(row.which, Which::Least | Which::Greatest)
@@ -114,14 +116,19 @@ impl Grouped {
     /// Groups rows, and aggregates their values.
     pub async fn partial(self, rows: DeviceBatch, stream: Stream) -> Result<Partial> {
         let columns = self.columns.clone().evaluate(rows, stream.clone()).await?;
-        let keys = first_columns(&columns, self.keys)?;
-        let groups = group(keys.columns(), &stream).await?;
-        let first = take(&keys, groups.firsts(), &TakeOptions::default(), &stream);
+        self.grouped(&columns, &stream).await
+    }
+
+    /// Groups rows of which all columns are computed.
+    async fn grouped(&self, columns: &DeviceBatch, stream: &Stream) -> Result<Partial> {
+        let keys = some_columns(columns, &self.keys)?;
+        let groups = group(keys.columns(), stream).await?;
+        let first = take(&keys, groups.firsts(), &TakeOptions::default(), stream);
         let sources = self.states.iter().map(|state| state.of(columns.columns())).collect();
-        let states = folded(sources, &groups, &stream).await?;
+        let states = folded(sources, &groups, stream).await?;
         let mut kept = vec![];
         for one in &self.kept {
-            kept.push(one.of(&keys, columns.columns(), &stream).await?);
+            kept.push(one.of(&keys, columns.columns(), stream).await?);
         }
         Ok(Partial { keys: first.await?, states, kept })
     }
@@ -132,7 +139,7 @@ impl Grouped {
             return DeviceBatch::try_new(self.schema(), of_nothing(&self.results, &stream)?, 1);
         }
         let rows = made.keys.len();
-        let keys = if self.one { 0 } else { self.keys };
+        let keys = if self.one { 0 } else { self.keys.len() };
         let mut columns = made.keys.columns()[..keys].to_vec();
         let fields = made.keys.schema().fields()[..keys].iter().map(|key| (**key).clone());
         let fields = fields.chain(self.results.iter().map(|one| one.field.clone()));
@@ -170,8 +177,9 @@ impl Grouped {
     }
 }
 
-/// The first columns of a batch.
-fn first_columns(batch: &DeviceBatch, columns: usize) -> Result<DeviceBatch> {
-    let fields: Vec<_> = batch.schema().fields()[..columns].to_vec();
-    DeviceBatch::try_new(Arc::new(Schema::new(fields)), batch.columns()[..columns].to_vec(), batch.len())
+/// Some columns of a batch.
+fn some_columns(batch: &DeviceBatch, columns: &[usize]) -> Result<DeviceBatch> {
+    let fields: Vec<_> = columns.iter().map(|column| batch.schema().fields()[*column].clone()).collect();
+    let some = columns.iter().map(|column| batch.columns()[*column].clone()).collect();
+    DeviceBatch::try_new(Arc::new(Schema::new(fields)), some, batch.len())
 }
