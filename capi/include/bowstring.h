@@ -441,6 +441,11 @@ struct BowstringExprOptions {
   // 0 (the default): floats are compared by their total order. 1: they are compared as in SQL, where both
   // zeros are equal, all NaNs are equal, and NaN is greatest.
   int32_t floats_as_sql;
+  // For functions that group: sets of keys to group by, of which each is a word whose bit `i` is set if key
+  // `i` is in the set. NULL (the default) for one set of all keys.
+  const uint64_t *key_sets;
+  // The number of sets; 0 (the default) with NULL.
+  uint64_t key_set_count;
 };
 
 // An aggregate: a function, its argument, and the name of its column.
@@ -1093,25 +1098,6 @@ BowstringStatus bowstring_aggregate(const struct BowstringBatch *batch,
                                     const struct BowstringStream *stream,
                                     struct BowstringBatch **out);
 
-// Groups the rows of a batch by `key_count` expressions, and aggregates each group: the result has a row for
-// each group, in the order of their first rows, with the keys and then the `count` aggregates. Only rows for
-// which `condition` is true count; NULL means all rows. `options` may be NULL. The result is where the batch
-// is. On a GPU this synchronises once, and as `bowstring_take` does for the keys; more often for extremes
-// that are no numbers, distinct counts and quantiles. A sum that does not fit its type is reported by the
-// first call that waits for its column.
-//
-// Handles and options must be NULL or live, `keys` NULL or point to `key_count` of them, `aggregates` NULL
-// or an array of `count` items whose handles and names are NULL or live, `out` NULL or writable.
-BowstringStatus bowstring_group_by(const struct BowstringBatch *batch,
-                                   const struct BowstringExpr *const *keys,
-                                   uint64_t key_count,
-                                   const struct BowstringAggregate *aggregates,
-                                   uint64_t count,
-                                   const struct BowstringExpr *condition,
-                                   const struct BowstringExprOptions *options,
-                                   const struct BowstringStream *stream,
-                                   struct BowstringBatch **out);
-
 // Filters each batch by `predicate`, as `bowstring_filter_where` does. This takes `batches`: the handle is
 // left empty, and the caller must still free it. On failure it is unchanged. Errors in the predicate are
 // reported by this call, which reads no batch. When a batch is requested, one is filtered on `stream`; on a
@@ -1149,6 +1135,27 @@ BowstringStatus bowstring_batches_aggregate(const struct BowstringBatches *batch
                                             const struct BowstringExprOptions *options,
                                             const struct BowstringStream *stream,
                                             struct BowstringBatch **out);
+
+// Groups the rows of a batch by `key_count` expressions, and aggregates each group: the result has a row for
+// each group, in the order of their first rows, with the keys and then the `count` aggregates. Only rows for
+// which `condition` is true count; NULL means all rows. `options` may be NULL. If they have sets of keys, the
+// result has the groups of the first set, then those of the next: a key that is not in a row's set is null
+// there, and a column `grouping_id`, UInt64, follows the keys, with a bit for each key, the lowest for the
+// last one, that is set if the key is not in the set. The result is where the batch is. On a GPU this synchronises once, and as `bowstring_take` does for the keys; more often for extremes
+// that are no numbers, distinct counts and quantiles. A sum that does not fit its type is reported by the
+// first call that waits for its column.
+//
+// Handles and options must be NULL or live, `keys` NULL or point to `key_count` of them, `aggregates` NULL
+// or an array of `count` items whose handles and names are NULL or live, `out` NULL or writable.
+BowstringStatus bowstring_group_by(const struct BowstringBatch *batch,
+                                   const struct BowstringExpr *const *keys,
+                                   uint64_t key_count,
+                                   const struct BowstringAggregate *aggregates,
+                                   uint64_t count,
+                                   const struct BowstringExpr *condition,
+                                   const struct BowstringExprOptions *options,
+                                   const struct BowstringStream *stream,
+                                   struct BowstringBatch **out);
 
 // Makes a table of rows by `count` columns of keys. A null key equals nothing, unless `nulls_equal` is not
 // 0. Each search by nested keys makes the table anew. On a GPU this synchronises once, and sorts nested
@@ -1470,7 +1477,8 @@ BowstringStatus bowstring_batches_sort(const struct BowstringBatches *batches,
 
 // Groups the rows of all batches and aggregates each group, as `bowstring_group_by` does for a batch. If the
 // groups take more than `memory` bytes, they wait in host memory, and the result comes in several batches,
-// in each of which groups are in the order of their first rows; 0 means no bound. Otherwise like
+// in each of which groups are in the order of their first rows; 0 means no bound. Each set of keys has
+// batches of its own. Otherwise like
 // `bowstring_batches_sort`.
 //
 // Handles and options must be NULL or live, `keys` NULL or point to `key_count` of them, `aggregates` NULL

@@ -30,6 +30,11 @@ pub struct BowstringExprOptions {
     /// 0 (the default): floats are compared by their total order. 1: they are compared as in SQL, where both
     /// zeros are equal, all NaNs are equal, and NaN is greatest.
     pub floats_as_sql: i32,
+    /// For functions that group: sets of keys to group by, of which each is a word whose bit `i` is set if key
+    /// `i` is in the set. NULL (the default) for one set of all keys.
+    pub key_sets: *const u64,
+    /// The number of sets; 0 (the default) with NULL.
+    pub key_set_count: u64,
 }
 
 /// A function that aggregates many rows into one value.
@@ -115,7 +120,7 @@ pub(crate) unsafe fn expr_options(pointer: *const BowstringExprOptions) -> Resul
 }
 
 /// The expressions behind `count` handles.
-unsafe fn all(exprs: *const *const BowstringExpr, count: u64) -> Result<Vec<Expr>> {
+pub(crate) unsafe fn all(exprs: *const *const BowstringExpr, count: u64) -> Result<Vec<Expr>> {
     // SAFETY: the caller's promise.
     Ok(unsafe { handles(exprs, count, "exprs") }?.into_iter().map(|one| one.expr.clone()).collect())
 }
@@ -257,55 +262,8 @@ pub unsafe extern "C" fn bowstring_aggregate(
     })
 }
 
-/// Groups the rows of a batch by `key_count` expressions, and aggregates each group: the result has a row for
-/// each group, in the order of their first rows, with the keys and then the `count` aggregates. Only rows for
-/// which `condition` is true count; NULL means all rows. `options` may be NULL. The result is where the batch
-/// is. On a GPU this synchronises once, and as `bowstring_take` does for the keys; more often for extremes
-/// that are no numbers, distinct counts and quantiles. A sum that does not fit its type is reported by the
-/// first call that waits for its column.
-///
-/// # Safety
-///
-/// Handles and options must be NULL or live, `keys` NULL or point to `key_count` of them, `aggregates` NULL
-/// or an array of `count` items whose handles and names are NULL or live, `out` NULL or writable.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn bowstring_group_by(
-    batch: *const BowstringBatch,
-    keys: *const *const BowstringExpr,
-    key_count: u64,
-    aggregates: *const BowstringAggregate,
-    count: u64,
-    condition: *const BowstringExpr,
-    options: *const BowstringExprOptions,
-    stream: *const BowstringStream,
-    out: *mut *mut BowstringBatch,
-) -> BowstringStatus {
-    // SAFETY: the caller's promise.
-    guard(|| unsafe {
-        let (batch, stream) = (borrow(batch, "batch")?, &borrow(stream, "stream")?.0);
-        let query = grouping(keys, key_count, aggregates, count, condition)?;
-        let bound = query.bind(batch.0.schema(), &expr_options(options)?)?;
-        give(BowstringBatch::new(bound.run(&batch.0, stream).wait()?), out)
-    })
-}
-
-/// Returns the query of groups that a caller describes.
-pub(crate) unsafe fn grouping(
-    keys: *const *const BowstringExpr,
-    key_count: u64,
-    aggregates: *const BowstringAggregate,
-    count: u64,
-    condition: *const BowstringExpr,
-) -> Result<Query> {
-    // SAFETY: the caller's promise.
-    unsafe {
-        let query = rows_where(condition).group_by(&all(keys, key_count)?);
-        Ok(query.aggregate(&aggregations(aggregates, count)?))
-    }
-}
-
 /// Returns a query of the rows for which a condition is true; NULL means all rows.
-unsafe fn rows_where(condition: *const BowstringExpr) -> Query {
+pub(crate) unsafe fn rows_where(condition: *const BowstringExpr) -> Query {
     // SAFETY: the caller's promise.
     let condition = unsafe { condition.as_ref() };
     condition.into_iter().fold(Query::new(), |query, condition| query.filter(&condition.expr))

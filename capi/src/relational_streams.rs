@@ -5,7 +5,8 @@ use bowstring::{Result, array::Batches};
 
 use crate::device::BowstringStream;
 use crate::expr::BowstringExpr;
-use crate::expressions::{BowstringAggregate, BowstringExprOptions, expr_options, grouping};
+use crate::expressions::{BowstringAggregate, BowstringExprOptions, expr_options};
+use crate::group_by::grouping;
 use crate::relational::{BowstringJoinOptions, join_options, limit_of, sort_options};
 use crate::status::{BowstringStatus, borrow, give, guard, invalid, items};
 use crate::stream::BowstringBatches;
@@ -70,7 +71,8 @@ pub unsafe extern "C" fn bowstring_batches_sort(
 
 /// Groups the rows of all batches and aggregates each group, as `bowstring_group_by` does for a batch. If the
 /// groups take more than `memory` bytes, they wait in host memory, and the result comes in several batches,
-/// in each of which groups are in the order of their first rows; 0 means no bound. Otherwise like
+/// in each of which groups are in the order of their first rows; 0 means no bound. Each set of keys has
+/// batches of its own. Otherwise like
 /// `bowstring_batches_sort`.
 ///
 /// # Safety
@@ -94,7 +96,7 @@ pub unsafe extern "C" fn bowstring_batches_group_by(
     guard(|| unsafe {
         let (source, stream) = (borrow(batches, "batches")?, &borrow(stream, "stream")?.0);
         borrow(out, "out")?;
-        let query = grouping(keys, key_count, aggregates, count, condition)?;
+        let query = grouping(keys, key_count, aggregates, count, condition, options)?;
         let query = memory_of(memory).into_iter().fold(query, Query::group_limit);
         let bound = source.with(|source| query.bind(source.schema(), &expr_options(options)?))?;
         give(BowstringBatches::new(bound.run_batches(source.take()?, stream)), out)

@@ -167,7 +167,7 @@ impl Query {
         Ok(BoundQuery { schema: Arc::new(schema.clone()), filter: filter.map(Arc::new), results })
     }
 
-    /// Binds what groups.
+    /// Binds the keys, their sets and aggregates.
     fn groups(&self, aggregations: &[Aggregation], schema: &Schema, options: &Options) -> Result<Sets> {
         Sets::bind(&self.keys, &self.key_sets, aggregations, schema, options, self.group_limit)
     }

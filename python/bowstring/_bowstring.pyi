@@ -392,7 +392,12 @@ class RecordBatch:
         stream: Stream | None = None,
     ) -> RecordBatch: ...
     def unique(self, *, stream: Stream | None = None) -> RecordBatch: ...
-    def group_by(self, keys: int | str | Expr | list[int | str | Expr]) -> GroupBy: ...
+    def group_by(
+        self,
+        keys: int | str | Expr | list[int | str | Expr],
+        *,
+        sets: Literal["rollup", "cube"] | list[list[int | str]] | None = None,
+    ) -> GroupBy: ...
     def join(
         self,
         right: _AnyBatch,
@@ -666,7 +671,12 @@ class BatchReader:
         memory: int | None = None,
         stream: Stream | None = None,
     ) -> BatchReader: ...
-    def group_by(self, keys: int | str | Expr | list[int | str | Expr]) -> ReaderGroupBy: ...
+    def group_by(
+        self,
+        keys: int | str | Expr | list[int | str | Expr],
+        *,
+        sets: Literal["rollup", "cube"] | list[list[int | str]] | None = None,
+    ) -> ReaderGroupBy: ...
     def join(
         self,
         right: _ArrowData,

@@ -59,6 +59,43 @@ def test_groups_are_aggregated():
     assert batch.group_by("k").aggregate().to_pydict() == {"k": ["b", "a", None]}
 
 
+def test_groups_by_sets_of_keys_are_duckdbs():
+    duckdb = pytest.importorskip("duckdb")
+    rows = pa.record_batch(
+        {
+            "a": pa.array(["x", None, "y", "x", "x", None]),
+            "b": pa.array([1, 1, 2, None, 1, 2], pa.int32()),
+            "n": pa.array([5, 6, None, 8, 9, 10], pa.int64()),
+        }
+    )
+
+    def sorted_rows(table):
+        return sorted((tuple(row.values()) for row in table.to_pylist()), key=repr)
+
+    forms = [("rollup", "ROLLUP (a, b)"), ("cube", "CUBE (a, b)"), ([["b"], [], [1, 0]], "GROUPING SETS ((b), (), (a, b))")]
+    for sets, sql in forms:
+        query = f"SELECT a, b, grouping(a, b) AS grouping_id, sum(n)::BIGINT AS s FROM t GROUP BY {sql}"
+        theirs = duckdb.connect().register("t", pa.Table.from_batches([rows])).sql(query).to_arrow_table()
+        batch = bs.record_batch(rows).group_by(["a", "b"], sets=sets).aggregate([("n", "sum")])
+        assert batch.column_names == ["a", "b", "grouping_id", "n_sum"]
+        assert sorted_rows(pa.record_batch(batch)) == sorted_rows(theirs)
+        reader = bs.BatchReader(pa.Table.from_batches([rows] * 2).to_reader())
+        twice = reader.group_by([col("a"), "b"], sets=sets).aggregate([("n", "sum")])
+        assert sum(one.num_rows for one in twice) == batch.num_rows
+    batch = bs.record_batch(rows)
+    for sets, error, words in [
+        ("all", ValueError, "rollup"),
+        ([["c"]], KeyError, "c"),
+        ([[2]], IndexError, "2"),
+        ([["a", 0]], ValueError, "twice"),
+        ([], ValueError, "0 sets"),
+        (["a"], TypeError, "list of lists"),
+        (7, TypeError, "list of lists"),
+    ]:
+        with pytest.raises(error, match=words):
+            batch.group_by(["a", "b"], sets=sets).aggregate([("n", "sum")])
+
+
 def test_groups_have_more_aggregates_than_sums():
     batch = bs.record_batch(ROWS)
     functions = ["first", "last", "count_distinct", "variance", "stddev", "min", "max"]

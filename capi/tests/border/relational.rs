@@ -173,6 +173,25 @@ fn batches_are_sorted_grouped_and_joined() {
                 bowstring_group_by(batch, exprs.as_ptr(), keys, &count, 1, null(), null(), stream, out)
             };
             assert_eq!(got(&|out| by(1, out)), 3);
+            let mut options = BowstringExprOptions {
+                size: size_of::<BowstringExprOptions>(),
+                overflow: 0,
+                division_by_zero_is_null: 0,
+                floats_as_sql: 0,
+                key_sets: [1u64, 0, 1].as_ptr(),
+                key_set_count: 3,
+            };
+            let by_sets = |options: &BowstringExprOptions, out| {
+                bowstring_group_by(batch, exprs.as_ptr(), 1, &count, 1, null(), options, stream, out)
+            };
+            // The groups twice, and all rows once.
+            assert_eq!(got(&|out| by_sets(&options, out)), 7);
+            options.key_set_count = 0;
+            assert_eq!(by_sets(&options, &mut none), Invalid);
+            (options.key_sets, options.key_set_count) = (&2, 1);
+            assert_eq!(by_sets(&options, &mut none), Invalid);
+            options.key_set_count = u64::MAX;
+            assert_eq!(by_sets(&options, &mut none), Invalid);
             // All other functions of numbers, of rows of which none count.
             let mut nothing = null_mut();
             assert_eq!(bowstring_expr_unary(BowstringUnary::IsNull as i32, expr, &mut nothing), Ok);

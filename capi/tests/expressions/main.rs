@@ -90,6 +90,8 @@ fn options() -> BowstringExprOptions {
         overflow: 0,
         division_by_zero_is_null: 0,
         floats_as_sql: 0,
+        key_sets: null(),
+        key_set_count: 0,
     }
 }
 

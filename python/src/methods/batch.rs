@@ -268,8 +268,19 @@ impl RecordBatch {
     }
 
     /// Group the rows by columns or expressions, given one or in a list, to aggregate each group.
-    fn group_by(&self, keys: &Bound<'_, PyAny>) -> PyResult<operations::GroupBy> {
-        operations::GroupBy::of(self, keys)
+    ///
+    /// `sets` is a list of lists of keys, by their names or numbers: the result has the groups of the first
+    /// list of keys, then those of the next, and so on. `"rollup"` are all keys, all but the last, and so on,
+    /// down to none; `"cube"` is every set of keys. A key that is not in a row's set is null there, and a
+    /// column `grouping_id` follows the keys, as SQL's `GROUPING` has it: a bit for each key, the lowest for
+    /// the last one, which is set if the key is not in the set.
+    #[pyo3(signature = (keys, *, sets = None))]
+    fn group_by(
+        &self,
+        keys: &Bound<'_, PyAny>,
+        sets: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<operations::GroupBy> {
+        operations::GroupBy::of(self, keys, sets)
     }
 
     /// Return the rows of this batch and `right` that have equal keys; see `bowstring.join`.

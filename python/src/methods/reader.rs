@@ -275,8 +275,13 @@ impl BatchReader {
     }
 
     /// Group the rows by `keys`, as `RecordBatch.group_by` does.
-    fn group_by(this: &Bound<'_, Self>, keys: &Bound<'_, PyAny>) -> PyResult<ReaderGroupBy> {
-        ReaderGroupBy::of(this, keys)
+    #[pyo3(signature = (keys, *, sets = None))]
+    fn group_by(
+        this: &Bound<'_, Self>,
+        keys: &Bound<'_, PyAny>,
+        sets: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<ReaderGroupBy> {
+        ReaderGroupBy::of(this, keys, sets)
     }
 
     /// Return a reader of the rows that have equal keys in both, side by side, and use up this reader; the

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow_schema::Schema;
 use bowstring::compute::{self, BoundQuery, JoinKind, JoinOptions, Query};
-use bowstring::expr::{self, Aggregation as InnerAggregation, Expr as Inner};
+use bowstring::expr::{self, Aggregation as InnerAggregation, Expr as Inner, Options};
 use bowstring::{DeviceArray, DeviceBatch};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -59,17 +59,50 @@ pub fn value_counts(values: &Bound<'_, PyAny>, stream: Option<&Bound<'_, Stream>
 #[pyclass(frozen, module = "bowstring")]
 pub struct GroupBy {
     batch: RecordBatch,
-    keys: Vec<Inner>,
+    keys: Query,
 }
 
 impl GroupBy {
-    pub fn of(batch: &RecordBatch, keys: &Bound<'_, PyAny>) -> PyResult<GroupBy> {
-        Ok(GroupBy { batch: batch.clone(), keys: group_keys(batch.0.schema(), keys)? })
+    pub fn of(
+        batch: &RecordBatch,
+        keys: &Bound<'_, PyAny>,
+        sets: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<GroupBy> {
+        Ok(GroupBy { batch: batch.clone(), keys: by_keys(batch.0.schema(), keys, sets)? })
     }
 }
 
+/// The query of groups by keys, and by sets of them: "rollup", "cube", or a list of lists of keys.
+pub(super) fn by_keys(
+    schema: &Schema,
+    keys: &Bound<'_, PyAny>,
+    sets: Option<&Bound<'_, PyAny>>,
+) -> PyResult<Query> {
+    let query = Query::new().group_by(&group_keys(schema, keys)?);
+    let Some(sets) = sets else { return Ok(query) };
+    if let Ok(name) = sets.cast::<PyString>() {
+        return match &*name.to_string_lossy() {
+            "rollup" => Ok(query.rollup()),
+            "cube" => Ok(query.cube()),
+            other => Err(PyValueError::new_err(format!("sets: \"rollup\" or \"cube\", not {other:?}"))),
+        };
+    }
+    let keys = ours(|| query.bind(schema, &Options::default()))?.schema();
+    let set = |set: Bound<'_, PyAny>| -> PyResult<Vec<usize>> {
+        listed(&set)?.iter().map(|key| place_in(&keys, &key, "sets")).collect()
+    };
+    Ok(query.grouping_sets(listed(sets)?.iter().map(set).collect::<PyResult<Vec<_>>>()?))
+}
+
+fn listed<'py>(sets: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
+    sets.cast::<PyList>().cloned().map_err(|_| {
+        let problem = format!("sets: a list of lists of keys is needed, not {}", sets.get_type());
+        PyTypeError::new_err(problem)
+    })
+}
+
 /// Reads the keys of groups: names, numbers or expressions, or a list of these.
-pub(super) fn group_keys(schema: &Schema, keys: &Bound<'_, PyAny>) -> PyResult<Vec<Inner>> {
+fn group_keys(schema: &Schema, keys: &Bound<'_, PyAny>) -> PyResult<Vec<Inner>> {
     let one = |key: &Bound<'_, PyAny>| match key.cast::<Expr>() {
         Ok(expr) => Ok(expr.get().0.clone()),
         Err(_) => Ok(expr::nth(place_in(schema, key, "keys")?)),
@@ -122,13 +155,13 @@ impl GroupBy {
 /// The query that aggregates groups by keys, of the rows for which a condition is true.
 pub(super) fn grouped(
     schema: &Schema,
-    keys: &[Inner],
+    keys: &Query,
     aggregations: Option<&Bound<'_, PyAny>>,
     condition: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Query> {
     let aggregations = aggregations.map_or(Ok(vec![]), |all| wanted(all, schema))?;
-    let query = predicate(condition)?.into_iter().fold(Query::new(), Query::filter);
-    Ok(query.group_by(keys).aggregate(aggregations))
+    let query = predicate(condition)?.into_iter().fold(keys.clone(), Query::filter);
+    Ok(query.aggregate(aggregations))
 }
 
 /// Reads aggregations: ours, or a list that has pyarrow's pairs.

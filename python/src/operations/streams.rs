@@ -5,11 +5,10 @@ use std::sync::Arc;
 use bowstring::array::Batches;
 use bowstring::compute::batches::{join_batches, sort_batches};
 use bowstring::compute::{JoinOptions, Query, SortOptions};
-use bowstring::expr::Expr as Inner;
 use bowstring::{DeviceBatch, Error};
 use pyo3::prelude::*;
 
-use super::groups::{beside, group_keys, grouped, join_keys, join_kind, kept_of_right};
+use super::groups::{beside, by_keys, grouped, join_keys, join_kind, kept_of_right};
 use super::order::places;
 use crate::device::Stream;
 use crate::error::ours;
@@ -83,13 +82,17 @@ impl BatchReader {
 #[pyclass(frozen, module = "bowstring")]
 pub struct ReaderGroupBy {
     reader: Py<BatchReader>,
-    keys: Vec<Inner>,
+    keys: Query,
 }
 
 impl ReaderGroupBy {
     /// Reads keys, as for a batch.
-    pub fn of(reader: &Bound<'_, BatchReader>, keys: &Bound<'_, PyAny>) -> PyResult<ReaderGroupBy> {
-        let keys = group_keys(&reader.get().schema, keys)?;
+    pub fn of(
+        reader: &Bound<'_, BatchReader>,
+        keys: &Bound<'_, PyAny>,
+        sets: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<ReaderGroupBy> {
+        let keys = by_keys(&reader.get().schema, keys, sets)?;
         Ok(ReaderGroupBy { reader: reader.clone().unbind(), keys })
     }
 }
@@ -100,7 +103,7 @@ impl ReaderGroupBy {
     ///
     /// The arguments are those of `GroupBy.aggregate`. The rows are read when the first batch of groups is.
     /// With `memory`, groups that take more than so many bytes wait in host memory, and come in several
-    /// batches, each in the order of its groups' first rows.
+    /// batches, each in the order of its groups' first rows. Each set of keys has batches of its own.
     #[pyo3(signature = (
         aggregations = None, r#where = None, *, overflow = "error", division_by_zero = "error",
         floats = "total", memory = None, stream = None
