@@ -389,6 +389,9 @@ struct BowstringExpr;
 // Rows that others find by their keys: one side of a join, made once for any number of other sides.
 struct BowstringJoinTable;
 
+// A join whose left side is prepared: right rows are joined batch by batch.
+struct BowstringPreparedJoin;
+
 // The results of an examination by the doctor.
 struct BowstringReport;
 
@@ -1301,6 +1304,46 @@ BowstringStatus bowstring_drop_nulls_batch(const struct BowstringBatch *batch,
                                            const struct BowstringDropOptions *options,
                                            const struct BowstringStream *stream,
                                            struct BowstringBatch **out);
+
+// Prepares a join of the rows of `left`, by `count` keys that are as long as the batch, with right rows that
+// `bowstring_prepared_join_probe` takes. `options` may be NULL. On a GPU this synchronises once, and sorts
+// nested keys.
+//
+// Handles and options must be NULL or live, `left_keys` NULL or as many as `count` says, `out` NULL or
+// writable.
+BowstringStatus bowstring_prepared_join_new(const struct BowstringBatch *left,
+                                            const struct BowstringArray *const *left_keys,
+                                            uint64_t count,
+                                            const struct BowstringJoinOptions *options,
+                                            const struct BowstringStream *stream,
+                                            struct BowstringPreparedJoin **out);
+
+// Frees a prepared join. Results stay valid. NULL is ignored.
+//
+// `join` must be NULL or a handle from this library that is not used again.
+void bowstring_prepared_join_free(struct BowstringPreparedJoin *join);
+
+// Joins a batch of right rows, by `count` keys, and returns the rows that are known already, in the order of
+// `bowstring_join`; NULL if the kind returns left rows only. Several threads may do so at once. After a
+// failure it is as if the batch had not been there. On a GPU this synchronises like `bowstring_join`.
+//
+// Handles must be NULL or live, `right_keys` NULL or as many as `count` says, `out` NULL or writable.
+BowstringStatus bowstring_prepared_join_probe(const struct BowstringPreparedJoin *join,
+                                              const struct BowstringBatch *right,
+                                              const struct BowstringArray *const *right_keys,
+                                              uint64_t count,
+                                              const struct BowstringStream *stream,
+                                              struct BowstringBatch **out);
+
+// Returns the left rows that are known when all right batches have been joined; NULL if the kind returns no
+// such rows. `right` is any batch with the columns of the right side: its rows do not matter. On a GPU this
+// synchronises once.
+//
+// Handles must be NULL or live, `out` NULL or writable.
+BowstringStatus bowstring_prepared_join_rest(const struct BowstringPreparedJoin *join,
+                                             const struct BowstringBatch *right,
+                                             const struct BowstringStream *stream,
+                                             struct BowstringBatch **out);
 
 // Returns the rows, as UInt32, at which a group of equal rows starts, in `count` sorted columns of one
 // length: row 0, and each row that differs from the row before it. Nulls are equal. On a GPU this

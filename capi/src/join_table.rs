@@ -12,7 +12,7 @@ use crate::status::{BowstringStatus, borrow, free, give, guard, handles};
 pub struct BowstringJoinTable(JoinTable);
 
 /// The arrays of the keys.
-unsafe fn keys_of(keys: *const *const BowstringArray, count: u64) -> Result<Vec<DeviceArray>> {
+pub(crate) unsafe fn keys_of(keys: *const *const BowstringArray, count: u64) -> Result<Vec<DeviceArray>> {
     // SAFETY: the caller's promise.
     Ok(unsafe { handles(keys, count, "keys") }?.into_iter().map(|key| key.array.clone()).collect())
 }

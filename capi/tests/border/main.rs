@@ -3,6 +3,7 @@
 
 mod doctor;
 mod nulls;
+mod prepared_joins;
 mod relational;
 mod relational_streams;
 mod threads;

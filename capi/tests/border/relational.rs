@@ -34,7 +34,7 @@ pub fn rows(
     there
 }
 
-fn length(batch: *mut BowstringBatch) -> u64 {
+pub fn length(batch: *mut BowstringBatch) -> u64 {
     let mut rows = 0;
     // SAFETY: a live handle that is not used again.
     unsafe {

@@ -73,11 +73,8 @@ impl Key {
 /// Whether values are signed numbers of up to 8 bytes, in two's complement.
 fn is_signed(of: &DataType) -> bool {
     use DataType::*;
-    match of {
-        Int8 | Int16 | Int32 | Int64 | Date32 | Date64 | Time32(_) | Time64(_) => true,
-        Timestamp(..) | Duration(_) | Decimal32(..) | Decimal64(..) => true,
-        _ => false,
-    }
+    matches!(of, Int8 | Int16 | Int32 | Int64 | Date32 | Date64 | Time32(_) | Time64(_))
+        || matches!(of, Timestamp(..) | Duration(_) | Decimal32(..) | Decimal64(..))
 }
 
 /// How far the words of a single key are apart, as the device finds out.
