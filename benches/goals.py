@@ -41,6 +41,7 @@ RELATIONAL = [
     ("pairs with 10^8 unique keys", "pairs of Int64, unique and far apart", 120, True, 0.50),
 ]
 
-# Where an operation takes more rows at once the more there are, an entry's work grows with their runs: the beginning of
-# its name, the rows of a run as counted, and at 2^28 rows (`run_bits` in kernels/src/sort/places.rs).
+# The more rows a sort has, the longer are the runs that a wave takes, and the fewer the counters of runs: the
+# beginning of the entries' names, and the rows of a run as counted and at 2^28 rows (`run_bits` in
+# kernels/src/sort/places.rs).
 RUNS = {"sort_to_indices": ("scan_", 256, 4096)}

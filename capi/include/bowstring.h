@@ -444,8 +444,8 @@ struct BowstringExprOptions {
   // 0 (the default): floats are compared by their total order. 1: they are compared as in SQL, where both
   // zeros are equal, all NaNs are equal, and NaN is greatest.
   int32_t floats_as_sql;
-  // For functions that group: sets of keys to group by, of which each is a word whose bit `i` is set if key
-  // `i` is in the set. NULL (the default) for one set of all keys.
+  // For functions that group: sets of keys to group by. Each is a word whose bit `i` is set if key `i` is
+  // in the set. NULL (the default) for one set of all keys.
   const uint64_t *key_sets;
   // The number of sets; 0 (the default) with NULL.
   uint64_t key_set_count;
@@ -1139,14 +1139,15 @@ BowstringStatus bowstring_batches_aggregate(const struct BowstringBatches *batch
                                             const struct BowstringStream *stream,
                                             struct BowstringBatch **out);
 
-// Groups the rows of a batch by `key_count` expressions, and aggregates each group: the result has a row for
-// each group, in the order of their first rows, with the keys and then the `count` aggregates. Only rows for
-// which `condition` is true count; NULL means all rows. `options` may be NULL. If they have sets of keys, the
-// result has the groups of the first set, then those of the next: a key that is not in a row's set is null
-// there, and a column `grouping_id`, UInt64, follows the keys, with a bit for each key, the lowest for the
-// last one, that is set if the key is not in the set. The result is where the batch is. On a GPU this synchronises once, and as `bowstring_take` does for the keys; more often for extremes
-// that are no numbers, distinct counts and quantiles. A sum that does not fit its type is reported by the
-// first call that waits for its column.
+// Groups the rows of a batch by `key_count` expressions, and aggregates each group: the result has a row
+// for each group, in the order of their first rows, with the keys and then the `count` aggregates. Only
+// rows for which `condition` is true count; NULL means all rows. `options` may be NULL. If they have sets
+// of keys, the result has the groups of the first set, then those of the next: a key that is not in a
+// row's set is null there, and a column `grouping_id`, UInt64, follows the keys, with a bit for each key,
+// the lowest for the last one, that is set if the key is not in the set. The result is where the batch is.
+// On a GPU this synchronises once, and as `bowstring_take` does for the keys; more often for extremes that
+// are no numbers, distinct counts and quantiles. A sum that does not fit its type is reported by the first
+// call that waits for its column.
 //
 // Handles and options must be NULL or live, `keys` NULL or point to `key_count` of them, `aggregates` NULL
 // or an array of `count` items whose handles and names are NULL or live, `out` NULL or writable.

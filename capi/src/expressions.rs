@@ -30,8 +30,8 @@ pub struct BowstringExprOptions {
     /// 0 (the default): floats are compared by their total order. 1: they are compared as in SQL, where both
     /// zeros are equal, all NaNs are equal, and NaN is greatest.
     pub floats_as_sql: i32,
-    /// For functions that group: sets of keys to group by, of which each is a word whose bit `i` is set if key
-    /// `i` is in the set. NULL (the default) for one set of all keys.
+    /// For functions that group: sets of keys to group by. Each is a word whose bit `i` is set if key `i` is
+    /// in the set. NULL (the default) for one set of all keys.
     pub key_sets: *const u64,
     /// The number of sets; 0 (the default) with NULL.
     pub key_set_count: u64,

@@ -12,14 +12,15 @@ use crate::expressions::{
 };
 use crate::status::{BowstringStatus, borrow, give, guard, items};
 
-/// Groups the rows of a batch by `key_count` expressions, and aggregates each group: the result has a row for
-/// each group, in the order of their first rows, with the keys and then the `count` aggregates. Only rows for
-/// which `condition` is true count; NULL means all rows. `options` may be NULL. If they have sets of keys, the
-/// result has the groups of the first set, then those of the next: a key that is not in a row's set is null
-/// there, and a column `grouping_id`, UInt64, follows the keys, with a bit for each key, the lowest for the
-/// last one, that is set if the key is not in the set. The result is where the batch is. On a GPU this synchronises once, and as `bowstring_take` does for the keys; more often for extremes
-/// that are no numbers, distinct counts and quantiles. A sum that does not fit its type is reported by the
-/// first call that waits for its column.
+/// Groups the rows of a batch by `key_count` expressions, and aggregates each group: the result has a row
+/// for each group, in the order of their first rows, with the keys and then the `count` aggregates. Only
+/// rows for which `condition` is true count; NULL means all rows. `options` may be NULL. If they have sets
+/// of keys, the result has the groups of the first set, then those of the next: a key that is not in a
+/// row's set is null there, and a column `grouping_id`, UInt64, follows the keys, with a bit for each key,
+/// the lowest for the last one, that is set if the key is not in the set. The result is where the batch is.
+/// On a GPU this synchronises once, and as `bowstring_take` does for the keys; more often for extremes that
+/// are no numbers, distinct counts and quantiles. A sum that does not fit its type is reported by the first
+/// call that waits for its column.
 ///
 /// # Safety
 ///

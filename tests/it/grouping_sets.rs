@@ -133,7 +133,7 @@ fn rows_are_grouped_by_each_set() {
 #[test]
 fn keys_of_every_type_are_null_outside_their_set() {
     let mut random = Random::new(91);
-    for of in types() {
+    for of in types_to_launch() {
         // A union's rows have no null of their own, and arrow-rs makes none of them.
         if matches!(of, DataType::Union(..)) {
             continue;

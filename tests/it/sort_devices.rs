@@ -31,7 +31,7 @@ fn on_cpu(columns: &[(ArrayRef, SortOptions)], limit: Option<usize>) -> Vec<Valu
 #[test]
 fn every_type_sorts_as_on_the_cpu() {
     let mut random = Random::new(20);
-    for data_type in types() {
+    for data_type in types_to_launch() {
         for (len, nulls) in [(0, Nulls::Some), (1, Nulls::None), (77, Nulls::Some), (700, Nulls::None)] {
             let nulls = if has_nulls(&data_type) { nulls } else { Nulls::None };
             let longer = array(&data_type, len + 9, nulls, &mut random);
@@ -55,7 +55,7 @@ fn every_type_sorts_as_on_the_cpu() {
 fn ranks_and_groups_are_those_of_the_cpu() {
     let mut random = Random::new(23);
     let cpu = Stream::cpu();
-    for data_type in types() {
+    for data_type in types_to_launch() {
         for (len, options) in [0, 1, 60, 2500, 300].into_iter().zip(OPTIONS.into_iter().cycle()) {
             let few = array(
                 &data_type,

@@ -1,8 +1,8 @@
 //! The sets of keys by which a query groups rows.
 //!
 //! The one idea: each set has groups of its own, as if the query had only these keys. Finer groups are not
-//! merged into coarser ones, because a first value, or a list, depends on the order of rows. What keys and
-//! aggregates are computed from is computed once for all sets.
+//! merged into coarser ones, because a first value, or a list, depends on the order of rows. Keys, and the
+//! arguments of aggregates, are computed once for all sets.
 
 use std::sync::Arc;
 

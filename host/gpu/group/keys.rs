@@ -33,7 +33,7 @@ pub(crate) struct Key {
     signed: bool,
 }
 
-/// Words of rows.
+/// Words that were made of keys, one for each row.
 #[derive(Clone)]
 pub(crate) struct Made {
     pub words: In<u64>,

@@ -241,6 +241,11 @@ pub fn devices() -> Vec<Target> {
     found
 }
 
+/// Whether any device interprets images. Interpreters take minutes for what the emulator does in seconds.
+pub fn interpreted() -> bool {
+    ["BOWSTRING_PTX", "BOWSTRING_AMD"].into_iter().any(|name| std::env::var_os(name).is_some())
+}
+
 /// Prints the available and the missing devices, and fails if a required one is missing.
 fn say(found: &[Target]) {
     let here = |kind: &str| found.iter().any(|target| target.name.split(':').next() == Some(kind));

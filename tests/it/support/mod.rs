@@ -39,7 +39,7 @@ pub mod work;
 pub use arrays::{Nulls, array, bitmap, sliced, some_of};
 pub use cases::{LENGTHS, MASKS, Mask, OFFSETS, SELECTIVITIES, indices, mask};
 pub use definitions::{filtered, is_nothing, numbers, taken};
-pub use devices::{Form, Target, devices};
+pub use devices::{Form, Target, devices, interpreted};
 pub use displaced::displaced;
 pub use exact::Exact;
 #[cfg(target_os = "linux")]
@@ -48,5 +48,5 @@ pub use hidden::{hiding_no_items, hiding_nothing};
 pub use random::Random;
 pub use rows::{Value, assert_same_rows, rows};
 pub use strategies::{Sample, cases, config, data_type, sample, sample_of};
-pub use types::{has_nulls, index_types, rows_are_nested, types};
+pub use types::{has_nulls, index_types, types, types_to_launch};
 pub use uncounted::uncounted;

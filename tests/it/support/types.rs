@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, Fields, IntervalUnit, TimeUnit, UnionFields, UnionMode};
 
+use super::interpreted;
+
 fn field(name: &str, data_type: DataType) -> Field {
     Field::new(name, data_type, true)
 }
@@ -76,6 +78,20 @@ pub fn types() -> Vec<DataType> {
     ]
 }
 
+/// The types of [`types`]. If images are interpreted, which takes a hundred times as long, one of those that
+/// the same kernels serve when rows are sorted, grouped and joined.
+pub fn types_to_launch() -> Vec<DataType> {
+    use DataType::*;
+    let is_like_another = |of: &DataType| match of {
+        UInt8 | UInt16 | UInt32 | UInt64 | Float16 | Float32 | Decimal32(..) | Decimal64(..) => true,
+        Date64 | Time32(_) | Time64(_) | Timestamp(..) | Duration(_) | Utf8 | Binary | BinaryView => true,
+        LargeList(_) | ListView(_) | Map(..) | Union(_, UnionMode::Sparse) => true,
+        _ => false,
+    };
+    let interpreted = interpreted();
+    types().into_iter().filter(|of| !(interpreted && is_like_another(of))).collect()
+}
+
 /// The types that indices and dictionary keys may have.
 pub fn index_types() -> Vec<DataType> {
     use DataType::*;
@@ -89,15 +105,5 @@ pub fn has_nulls(data_type: &DataType) -> bool {
         DataType::Dictionary(_, of) => has_nulls(of),
         DataType::RunEndEncoded(_, values) => has_nulls(values.data_type()),
         _ => true,
-    }
-}
-
-/// Whether rows of a type hold several values. Devices do not sort, group or join such rows.
-pub fn rows_are_nested(data_type: &DataType) -> bool {
-    match data_type {
-        DataType::Dictionary(_, of) => rows_are_nested(of),
-        DataType::RunEndEncoded(_, of) => rows_are_nested(of.data_type()),
-        DataType::Union(..) => true,
-        other => other.is_nested(),
     }
 }
