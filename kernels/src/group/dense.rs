@@ -49,7 +49,7 @@ kernel! {
         range: In<u64>,
         /// The number of slots, a power of two, less 1.
         most: u64,
-        /// The slots.
+        /// The slots that are freed.
         slots: Out<u64>,
     }
     waves |args, _| (args.most + 1).div_ceil(2 * TILE);

@@ -1,10 +1,11 @@
 //! Groups of equal rows.
 //!
 //! The one idea: the keys of a row become a word ([`keys`]), and a table finds the first row with that word
-//! ([`table`]), by its hash or, if words are in a narrow range, by itself ([`dense`]). Groups are numbered in the order of their first rows, so that no number depends on the
-//! order in which lanes arrive. Integers are then summed as they come ([`tally`]). For all other folds the
-//! rows of a group are put together, in [`segments`], and their values are folded there ([`fold`]). Frames,
-//! which overlap, are folded by [`frames`].
+//! ([`table`]), by its hash or, if words are in a narrow range, by itself ([`dense`]). Groups are numbered in
+//! the order of their first rows, so that no number depends on the order in which lanes arrive. Integers are
+//! then summed as they come ([`tally`]). For all other folds the rows of a group are put together, in
+//! [`segments`], and their values are folded there ([`fold`]). Frames, which overlap, are folded by
+//! [`frames`].
 
 pub mod dense;
 pub mod divide;

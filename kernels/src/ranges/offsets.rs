@@ -104,7 +104,7 @@ kernel! {
     Regular {
         /// The number of rows.
         rows: u64,
-        /// The first offset.
+        /// The offset of the first row.
         first: u64,
         /// The number of elements in each row. The last offset MUST fit its width.
         size: u64,
