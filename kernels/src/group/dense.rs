@@ -134,9 +134,15 @@ fn range(args: &Range, wave: &mut Wave) {
     }
     let [least, greatest] = [wave.each(|l| ends.at(l)[0]), wave.each(|l| ends.at(l)[1])];
     let [least, greatest] = [wave.min(least), wave.min(greatest)];
+    // Most waves lower nothing. On AMD, where `min` is a loop that begins with a plain load, other waves' updates
+    // may be under way: so a look comes first.
     wave.once(|l| {
-        args.range.min(l, 0, least);
-        args.range.min(l, 1, greatest);
+        if least < args.range.load(l, 0) {
+            args.range.min(l, 0, least);
+        }
+        if greatest < args.range.load(l, 1) {
+            args.range.min(l, 1, greatest);
+        }
     });
 }
 
