@@ -82,11 +82,11 @@ pub fn types() -> Vec<DataType> {
 /// the same kernels serve when rows are sorted, grouped and joined.
 pub fn types_to_launch() -> Vec<DataType> {
     use DataType::*;
-    let is_like_another = |of: &DataType| match of {
-        UInt8 | UInt16 | UInt32 | UInt64 | Float16 | Float32 | Decimal32(..) | Decimal64(..) => true,
-        Date64 | Time32(_) | Time64(_) | Timestamp(..) | Duration(_) | Utf8 | Binary | BinaryView => true,
-        LargeList(_) | ListView(_) | Map(..) | Union(_, UnionMode::Sparse) => true,
-        _ => false,
+    let is_like_another = |of: &DataType| {
+        matches!(of, UInt8 | UInt16 | UInt32 | UInt64 | Float16 | Float32 | Decimal32(..) | Decimal64(..))
+            || matches!(of, Date64 | Time32(_) | Time64(_) | Timestamp(..) | Duration(_) | Utf8)
+            || matches!(of, Binary | BinaryView | LargeList(_) | ListView(_) | Map(..))
+            || matches!(of, Union(_, UnionMode::Sparse))
     };
     let interpreted = interpreted();
     types().into_iter().filter(|of| !(interpreted && is_like_another(of))).collect()
