@@ -217,8 +217,11 @@ fn unique_keys_and_a_hot_one_join() {
 #[test]
 fn keys_in_a_narrow_range_join_as_others_do() {
     // At both ends of the types, around zero, with nulls, and as far apart as a table of 32 slots allows.
-    for distance in [3, 29, 30, 31, 32, 33] {
-        for least in [i64::MIN, -2, i64::from(i32::MIN), i64::MAX - distance] {
+    // Interpreters of images take minutes for all of these.
+    let distances: &[i64] = if interpreted() { &[30, 31] } else { &[3, 29, 30, 31, 32, 33] };
+    for distance in distances.iter().copied() {
+        let ends = [i64::MIN, -2, i64::from(i32::MIN), i64::MAX - distance];
+        for least in ends.into_iter().take(if interpreted() { 2 } else { 4 }) {
             let wide = |rows: &[i64]| -> Vec<Option<i64>> {
                 let value = |row: &i64| (*row >= 0).then(|| least.wrapping_add(*row));
                 rows.iter().map(value).collect()
