@@ -11,10 +11,14 @@ use crate::status::{BowstringStatus, borrow, free, give, guard, handles};
 /// Rows that others find by their keys: one side of a join, made once for any number of other sides.
 pub struct BowstringJoinTable(JoinTable);
 
-/// The arrays of the keys.
-pub(crate) unsafe fn keys_of(keys: *const *const BowstringArray, count: u64) -> Result<Vec<DeviceArray>> {
+/// The arrays of the keys that an argument has.
+pub(crate) unsafe fn keys_of(
+    keys: *const *const BowstringArray,
+    count: u64,
+    argument: &str,
+) -> Result<Vec<DeviceArray>> {
     // SAFETY: the caller's promise.
-    Ok(unsafe { handles(keys, count, "keys") }?.into_iter().map(|key| key.array.clone()).collect())
+    Ok(unsafe { handles(keys, count, argument) }?.into_iter().map(|key| key.array.clone()).collect())
 }
 
 fn nameless(array: DeviceArray) -> BowstringArray {
@@ -40,7 +44,7 @@ pub unsafe extern "C" fn bowstring_join_table_new(
     // SAFETY: the caller's promise.
     guard(|| unsafe {
         let stream = borrow(stream, "stream")?;
-        let table = JoinTable::new(&keys_of(keys, count)?, nulls_equal != 0, &stream.0).wait()?;
+        let table = JoinTable::new(&keys_of(keys, count, "keys")?, nulls_equal != 0, &stream.0).wait()?;
         give(BowstringJoinTable(table), out)
     })
 }
@@ -80,7 +84,7 @@ pub unsafe extern "C" fn bowstring_join_table_pairs(
         let (table, stream) = (borrow(table, "table")?, &borrow(stream, "stream")?.0);
         borrow(out_left, "out_left")?;
         borrow(out_right, "out_right")?;
-        let keys = keys_of(keys, count)?;
+        let keys = keys_of(keys, count, "keys")?;
         let rows = keys.first().map_or(0, DeviceArray::len);
         let found = table.0.find(&keys, stream).wait()?;
         let pairs = found.pairs_of(0..rows, outer != 0, stream).wait()?;
@@ -106,7 +110,7 @@ pub unsafe extern "C" fn bowstring_join_table_found(
     // SAFETY: the caller's promise.
     guard(|| unsafe {
         let (table, stream) = (borrow(table, "table")?, &borrow(stream, "stream")?.0);
-        let found = table.0.find(&keys_of(keys, count)?, stream).wait()?;
+        let found = table.0.find(&keys_of(keys, count, "keys")?, stream).wait()?;
         give(nameless(found.found(stream).wait()?), out)
     })
 }

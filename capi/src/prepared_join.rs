@@ -50,7 +50,7 @@ pub unsafe extern "C" fn bowstring_prepared_join_new(
     // SAFETY: the caller's promise.
     guard(|| unsafe {
         let (left, stream) = (borrow(left, "left")?, &borrow(stream, "stream")?.0);
-        let (keys, options) = (keys_of(left_keys, count)?, join_options(options)?);
+        let (keys, options) = (keys_of(left_keys, count, "left_keys")?, join_options(options)?);
         let join = PreparedJoin::new(&left.0, &keys, &options, stream).wait()?;
         give(BowstringPreparedJoin { join, visited: Mutex::default() }, out)
     })
@@ -88,7 +88,7 @@ pub unsafe extern "C" fn bowstring_prepared_join_probe(
         let (join, right) = (borrow(join, "join")?, borrow(right, "right")?);
         let stream = &borrow(stream, "stream")?.0;
         borrow(out, "out")?;
-        let probed = join.join.probe(&right.0, &keys_of(right_keys, count)?, stream).wait()?;
+        let probed = join.join.probe(&right.0, &keys_of(right_keys, count, "right_keys")?, stream).wait()?;
         let mut visited = join.visited.lock().unwrap_or_else(PoisonError::into_inner);
         *visited = visited.and(&probed.visited, stream).wait()?;
         give_if_any(probed.rows, out)

@@ -9,6 +9,7 @@ use crate::batch::BowstringBatch;
 use crate::compute::options;
 use crate::device::BowstringStream;
 use crate::expr::BowstringExpr;
+use crate::join_table::keys_of;
 use crate::status::{BowstringStatus, borrow, give, guard, handles, invalid, items};
 
 /// Sorts in descending order; a flag of the orders that sorting functions take.
@@ -323,13 +324,9 @@ pub unsafe extern "C" fn bowstring_join(
     guard(|| unsafe {
         let (left, right) = (borrow(left, "left")?, borrow(right, "right")?);
         let stream = borrow(stream, "stream")?;
-        let keys = |keys, name| {
-            let keys = handles(keys, count, name)?;
-            Ok(keys.into_iter().map(|key: &BowstringArray| key.array.clone()).collect::<Vec<_>>())
-        };
-        let on: [Result<Vec<_>>; 2] = [keys(left_keys, "left_keys"), keys(right_keys, "right_keys")];
-        let [left_keys, right_keys] = on;
-        let on = (&left_keys?[..], &right_keys?[..]);
+        let left_keys = keys_of(left_keys, count, "left_keys")?;
+        let right_keys = keys_of(right_keys, count, "right_keys")?;
+        let on = (&left_keys[..], &right_keys[..]);
         let joined = compute::join(&left.0, &right.0, on, &join_options(options)?, &stream.0).wait()?;
         give(BowstringBatch::new(joined), out)
     })

@@ -47,7 +47,8 @@ fn in_rows(of: &DataType, options: SortOptions) -> bool {
     inner.into_iter().all(|of| in_rows(of, options))
 }
 
-/// Whether arrow-ord answers for a type: it panics on lists, runs and dictionaries of types that it does not sort.
+/// Whether arrow-ord answers for a type: it panics on lists, runs and dictionaries of types that it does not
+/// sort.
 fn arrow_sorts(of: &DataType) -> bool {
     match of {
         DataType::Dictionary(_, of) => {

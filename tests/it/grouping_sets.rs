@@ -14,7 +14,7 @@ use bowstring::compute::Query;
 use bowstring::expr::{Options, col, count_all, count_distinct, last_value, sum};
 use bowstring::{DeviceBatch, Error};
 
-use crate::groups::{batch_on, batch_place, grouped};
+use crate::groups::{batch_on, batch_place, grouped, in_batches};
 use crate::support::*;
 
 /// The columns of the result, by definition: keys, the number of the set, and [`aggregated`] of `x` and `s`.
@@ -74,11 +74,7 @@ fn assert_sets(columns: &[(&str, ArrayRef)], query: &Query, expected: &[ArrayRef
             }
         };
         check(vec![query.run(&batch, &target.stream).wait().unwrap()], "one batch");
-        let len = batch.len();
-        let parts = [0, len / 3, len / 3, len / 2, len];
-        let parts: Vec<_> = parts.windows(2).map(|at| batch.slice(at[0], at[1] - at[0])).collect();
-        let batches = Batches::new(batch.schema().clone(), batch_place(target), parts.into_iter());
-        let made = query.run_batches(batches, &target.stream);
+        let made = query.run_batches(in_batches(&batch, target), &target.stream);
         check(made.collect::<Result<_, _>>().unwrap(), "several batches");
     }
 }

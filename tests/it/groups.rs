@@ -71,11 +71,7 @@ pub fn assert_aggregates(
         };
         run(query.run(&batch, &target.stream).wait().unwrap(), "one batch");
         if split {
-            let len = batch.len();
-            let parts = [0, len / 3, len / 3, len / 2, len];
-            let parts: Vec<_> = parts.windows(2).map(|at| batch.slice(at[0], at[1] - at[0])).collect();
-            let batches = Batches::new(batch.schema().clone(), batch_place(target), parts.into_iter());
-            let mut results = query.run_batches(batches, &target.stream);
+            let mut results = query.run_batches(in_batches(&batch, target), &target.stream);
             run(results.next().unwrap().unwrap(), "several batches");
             assert!(results.next().is_none());
         }
@@ -84,6 +80,14 @@ pub fn assert_aggregates(
 
 pub fn batch_place(target: &Target) -> Place {
     target.import(&(Arc::new(Int32Array::from(vec![1])) as ArrayRef)).place()
+}
+
+/// Several batches of the rows of one; the second has none.
+pub fn in_batches(batch: &DeviceBatch, target: &Target) -> Batches {
+    let len = batch.len();
+    let parts = [0, len / 3, len / 3, len / 2, len];
+    let parts: Vec<_> = parts.windows(2).map(|at| batch.slice(at[0], at[1] - at[0])).collect();
+    Batches::new(batch.schema().clone(), batch_place(target), parts.into_iter())
 }
 
 /// Folds the valid values of each group.
