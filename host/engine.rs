@@ -203,6 +203,10 @@ pub(crate) trait Engine: Sync {
         stream: &Stream,
     ) -> Result<Pending<HashPartitions>>;
 
+    /// The hashes by which [`partition_by_hash`](Engine::partition_by_hash) chooses parts: a UInt64 array of
+    /// memory of its own, without nulls. Needs at least one row.
+    fn hash_rows(&self, columns: &[DeviceArray], stream: &Stream) -> Result<Pending<DeviceArray>>;
+
     /// The numbers from 0 on, of so many rows, as UInt32.
     fn numbers(&self, rows: usize, stream: &Stream) -> Result<DeviceArray>;
 

@@ -1,10 +1,9 @@
 //! Rows in parts that hashes of their keys choose.
 
-use arrow_cast::CastOptions;
-
-use super::{Columns, TakeOptions, cast, check_columns, engine, take};
+use super::hashes::flat;
+use super::{Columns, TakeOptions, check_columns, engine, take};
 pub use crate::engine::HashPartitions;
-use crate::rules::{check_rows, value_type};
+use crate::rules::check_rows;
 use crate::{DeviceArray, Error, Pending, Result, Stream};
 
 /// More parts are an error: the host reads a number for each.
@@ -19,7 +18,7 @@ const MOST: usize = 1 << 16;
 /// parts `2 * i` and `2 * i + 1` of four.
 ///
 /// No columns, columns of different lengths, other numbers of parts, and more rows than `u32::MAX` are an
-/// error, and nested types are [`Error::Unsupported`].
+/// error.
 ///
 /// ```
 /// use arrow_array::{Int64Array, StringArray};
@@ -44,28 +43,15 @@ pub fn partition_by_hash(keys: &[DeviceArray], parts: usize, stream: &Stream) ->
             let problem = format!("{parts} parts, which are not from 1 to {MOST}");
             return Err(Error::invalid("partition_by_hash", problem));
         }
-        if let Some(key) = keys.iter().find(|key| value_type(key.data_type()).is_nested()) {
-            let device = stream.device().place().device_type;
-            let what = key.data_type().into();
-            return Err(Error::Unsupported { operation: "partition_by_hash", what, device });
-        }
         let (keys, on) = (keys.to_vec(), stream.clone());
         Ok(Pending::begin(stream, async move {
             let mut values = Vec::with_capacity(keys.len());
             for key in &keys {
-                values.push(decoded(key, &on).await?);
+                values.push(flat(key, &on).await?);
             }
             engine(&on).partition_by_hash(&values, parts, &on)?.await
         }))
     })
-}
-
-/// Returns the values of dictionaries and runs, and other arrays as they are.
-async fn decoded(key: &DeviceArray, stream: &Stream) -> Result<DeviceArray> {
-    match value_type(key.data_type()) {
-        of if of == key.data_type() => Ok(key.clone()),
-        of => cast(key, of, &CastOptions::default(), stream).await,
-    }
 }
 
 impl HashPartitions {

@@ -52,6 +52,7 @@ mod frames;
 mod grouped;
 mod groups;
 mod hash_partitions;
+mod hashes;
 mod host_rows;
 mod interleave;
 mod iterators;

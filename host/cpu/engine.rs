@@ -301,6 +301,15 @@ impl Engine for Cpu {
         Ok(Pending::known(Ok(HashPartitions { order: group::uint32(order, rows)?, starts })))
     }
 
+    fn hash_rows(&self, columns: &[DeviceArray], stream: &Stream) -> Result<Pending<DeviceArray>> {
+        let columns = columns.iter().map(|column| admitted(column).map(Cow::into_owned));
+        let columns = columns.collect::<Result<Vec<DeviceArray>>>()?;
+        let rows = columns.first().map_or(0, DeviceArray::len);
+        let hashes = hashed::hash_rows(&columns, stream.device().host_pool())?;
+        let parts = Parts { buffers: vec![hashes], ..Parts::new(DataType::UInt64, rows) };
+        Ok(Pending::known(DeviceArray::made(parts, true)))
+    }
+
     fn numbers(&self, rows: usize, stream: &Stream) -> Result<DeviceArray> {
         group::numbers(rows, stream.device().host_pool())
     }

@@ -266,6 +266,10 @@ impl Engine for Gpu {
         group::partition_by_hash(columns, parts, stream)
     }
 
+    fn hash_rows(&self, columns: &[DeviceArray], stream: &Stream) -> Result<Pending<DeviceArray>> {
+        group::hash_rows(columns, stream)
+    }
+
     fn numbers(&self, rows: usize, stream: &Stream) -> Result<DeviceArray> {
         sort::row_numbers(rows, stream)
     }

@@ -5,7 +5,7 @@ use std::pin::pin;
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Float64Array, Int64Array, StringArray, UInt32Array};
-use arrow_schema::DataType;
+use arrow_schema::{DataType, Field};
 use bowstring::array::Batches;
 use bowstring::compute::batches::{join_batches, sort_batches};
 use bowstring::compute::{
@@ -131,7 +131,14 @@ fn sorts_of_nothing_return_nothing() {
     }
 }
 
-/// Sides with a text, a float and a number as keys, and the number of each row.
+/// Lists of structs, a few of which are equal.
+fn lists(len: usize, random: &mut Random) -> ArrayRef {
+    let fields = [Field::new("a", DataType::Utf8, true), Field::new("b", DataType::Float32, true)];
+    let of = DataType::new_list(DataType::Struct(fields.into_iter().collect()), true);
+    some_of(&array(&of, 40, Nulls::Some, &mut Random::new(304)), len, random)
+}
+
+/// Sides with a text, a float, a number and a list as keys, and the number of each row.
 fn side(lens: &[usize], nulls: f64, target: &Target, random: &mut Random) -> Vec<DeviceBatch> {
     let mut number = 0;
     let mut batch = |len: &usize| {
@@ -147,7 +154,10 @@ fn side(lens: &[usize], nulls: f64, target: &Target, random: &mut Random) -> Vec
         let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values(number..number + *len as i64));
         number += *len as i64;
         let views = arrow_cast::cast(&texts, &DataType::Utf8View).unwrap();
-        batch_on(target, &[("t", texts), ("f", floats), ("v", views), ("n", numbers)])
+        batch_on(
+            target,
+            &[("t", texts), ("f", floats), ("v", views), ("n", numbers), ("l", lists(*len, random))],
+        )
     };
     lens.iter().map(&mut batch).collect()
 }
@@ -158,7 +168,7 @@ fn every_kind() -> Vec<JoinOptions> {
         for nulls_equal in [false, true] {
             all.push(JoinOptions { kind, nulls_equal, ..JoinOptions::default() });
         }
-        let filter = Some((nth(3) + nth(7)).lt(700));
+        let filter = Some((nth(3) + nth(8)).lt(700));
         let evaluation = Options::default().floats(FloatOrder::Sql);
         all.push(JoinOptions { kind, filter, evaluation, ..JoinOptions::default() });
     }
@@ -175,13 +185,15 @@ fn joins_beyond_a_limit_return_the_same_rows() {
         let all =
             |batches: &[DeviceBatch]| concat(&batches.iter().collect::<Vec<_>>(), stream).wait().unwrap();
         for options in every_kind() {
-            for by in [&[0][..], &[1, 0]] {
+            for by in [&[0][..], &[1, 0], &[4]] {
                 let (whole_left, whole_right) = (all(&left), all(&right));
                 let keys =
                     |batch: &DeviceBatch| by.iter().map(|i| batch.columns()[*i].clone()).collect::<Vec<_>>();
                 let on = (&keys(&whole_left)[..], &keys(&whole_right)[..]);
                 let expected = join(&whole_left, &whole_right, on, &options, stream).wait().unwrap();
-                for memory in [2000, 40_000, 1 << 30] {
+                // Nested keys take long.
+                let limits: &[usize] = if by == [4] { &[2000] } else { &[2000, 40_000, 1 << 30] };
+                for &memory in limits {
                     let sides = [stream_of(&left, target), stream_of(&right, target)];
                     let made = join_batches(sides, [by, by], &options, Some(memory), stream).unwrap();
                     let names = |schema: &arrow_schema::Schema| {

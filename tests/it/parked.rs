@@ -4,11 +4,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use arrow_array::{Array as _, ArrayRef, Int64Array, StringArray};
-use arrow_schema::DataType;
+use arrow_array::{Array as _, ArrayRef, Int64Array, StringArray, StructArray};
+use arrow_schema::{DataType, Field};
 use bowstring::array::Batches;
 use bowstring::compute::{BoundQuery, Query};
-use bowstring::expr::{Options, col, count_distinct, first, max, mean, median, sum, variance};
+use bowstring::expr::{Expr, Options, col, count_distinct, first, max, mean, median, sum, variance};
 use bowstring::{DeviceBatch, Error, Result};
 
 use crate::groups::batch_on;
@@ -84,6 +84,49 @@ fn groups_beyond_a_limit_come_in_several_batches() {
                 assert_eq!(values, &expected[key], "{key:?}, {context}");
             }
         }
+    }
+}
+
+/// Structs are parked by hashes of their fields.
+#[test]
+fn nested_keys_are_parked() {
+    let aggregates = [sum(col("x")), count_distinct(col("t"))];
+    let query = |key: Expr| Query::new().group_by([key]).aggregate(aggregates.clone());
+    for target in &devices() {
+        let with_nested = |columns: &Vec<(&'static str, ArrayRef)>| {
+            let fields = [Field::new("a", DataType::Utf8, true), Field::new("b", DataType::Utf8View, true)];
+            let (inside, nulls) = (vec![columns[0].1.clone(), columns[2].1.clone()], columns[2].1.nulls());
+            let nested: ArrayRef =
+                Arc::new(StructArray::new(fields.into_iter().collect(), inside, nulls.cloned()));
+            batch_on(target, &[columns.clone(), vec![("nested", nested)]].concat())
+        };
+        let batches: Vec<DeviceBatch> = rows(12, 100, 300).iter().map(with_nested).collect();
+        let schema = batches[0].schema().clone();
+        let groups = |limit: usize| {
+            let query = query(col("nested")).group_limit(limit).bind(&schema, &Options::default()).unwrap();
+            let place = target.stream.device().place();
+            let batches = Batches::new(schema.clone(), place, batches.clone().into_iter().map(Ok));
+            let mut found = vec![];
+            let mut count = 0;
+            for batch in query.run_batches(batches, &target.stream) {
+                let batch = batch.unwrap();
+                let columns: Vec<_> = batch
+                    .columns()
+                    .iter()
+                    .map(|column| crate::support::rows(&target.export(column)))
+                    .collect();
+                found.extend((0..batch.len()).map(|row| {
+                    format!("{:?}", columns.iter().map(|column| &column[row]).collect::<Vec<_>>())
+                }));
+                count += 1;
+            }
+            found.sort();
+            (found, count)
+        };
+        let (expected, one) = groups(1 << 30);
+        let (found, count) = groups(20_000);
+        assert!(one == 1 && count > 4, "{count} batches on {target:?}");
+        assert!(found == expected, "{target:?}");
     }
 }
 

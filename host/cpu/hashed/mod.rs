@@ -14,5 +14,5 @@ mod table;
 
 pub(super) use columns::{Columns, is_plain};
 pub(super) use keys::Nulls;
-pub(super) use parts::partition_by_hash;
+pub(super) use parts::{hash_rows, partition_by_hash};
 pub(super) use table::{Groups, NONE, RANGE, Table, grouped};

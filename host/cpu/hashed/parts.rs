@@ -51,6 +51,20 @@ pub(in crate::cpu) fn partition_by_hash(
     })
 }
 
+/// Makes the hashes that choose parts, of 8 bytes each.
+pub(in crate::cpu) fn hash_rows(columns: &[DeviceArray], pool: &HostPool) -> Result<Buffer> {
+    let columns = Columns::new(columns, pool)?;
+    let keys = columns.keys(Nulls::Equal);
+    let rows = keys.rows;
+    among_threads(rows > CHUNK, |_| {
+        let mut out = pool.alloc(rows * 8)?;
+        let chunks = memory::values_mut::<u64>(&mut out)[..rows].chunks_mut(CHUNK).enumerate();
+        let make = |(i, out): (usize, &mut [u64])| keys.hashes(i * CHUNK..i * CHUNK + out.len(), out);
+        each_part(chunks, make)?.into_iter().collect::<Result<()>>()?;
+        Ok(out.freeze(rows * 8))
+    })
+}
+
 impl Keys<'_> {
     /// Makes the hashes of some rows.
     fn hashes(&self, rows: Range<usize>, out: &mut [u64]) -> Result<()> {

@@ -22,5 +22,5 @@ pub(super) use divide::divide_sums;
 pub(super) use folds::fold_groups;
 pub(super) use frames::{fold_frames, frame_ends};
 pub(super) use ids::group;
-pub(super) use parts::partition_by_hash;
+pub(super) use parts::{hash_rows, partition_by_hash};
 pub(super) use root::roots;

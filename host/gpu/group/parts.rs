@@ -1,6 +1,6 @@
 //! Parts of rows that hashes of their keys choose.
 
-use arrow_schema::DataType::UInt32;
+use arrow_schema::DataType::{UInt32, UInt64};
 use bowstring_kernels::group::parts::{PARTS, Parts, SEED};
 use bowstring_kernels::group::segments::{SPANS, Spans};
 
@@ -60,5 +60,25 @@ pub(crate) fn partition_by_hash(
         let order = pass.array(UInt32, rows, &order)?;
         pass.finish()?;
         Ok(HashPartitions { order, starts })
+    }))
+}
+
+/// Makes the hashes that choose parts. Rows outside of their buffers are an error when it is waited for.
+pub(crate) fn hash_rows(columns: &[DeviceArray], stream: &Stream) -> Result<Pending<DeviceArray>> {
+    let (columns, on) = (columns.to_vec(), stream.clone());
+    Ok(Pending::begin(stream, async move {
+        let rows = columns.first().map_or(0, DeviceArray::len);
+        let mut pass = Pass::begin("partition_by_hash", &on)?;
+        let (keys, _) = described(&mut pass, &columns, true).await?;
+        let fault = pass.upload(&[u64::MAX])?;
+        let made = make_words(&mut pass, &keys, rows, false, SEED, &fault)?;
+        let hashes = made.region.ok_or_else(|| pass.unsupported("keys"))?;
+        pass.report(&fault, |words| match words[0] {
+            u64::MAX => Ok(()),
+            row => Err(outside(row as usize)),
+        })?;
+        let hashes = pass.array(UInt64, rows, &hashes)?;
+        pass.finish()?;
+        Ok(hashes)
     }))
 }
