@@ -68,6 +68,13 @@ pub(super) fn null_unless_true(counts: &DeviceArray) -> Result<DeviceArray> {
     DeviceArray::try_new(parts)
 }
 
+/// The bytes of an array's buffers.
+pub(super) fn bytes_of(array: &DeviceArray) -> usize {
+    let buffers = array.buffers().iter().chain(array.validity().map(|bits| &bits.buffer));
+    let own: usize = buffers.map(|buffer| buffer.bytes().unwrap_or(0)).sum();
+    own + array.children().iter().chain(array.dictionary()).map(bytes_of).sum::<usize>()
+}
+
 /// An array without rows.
 pub(super) fn empty(of: &DataType, stream: &Stream) -> Result<DeviceArray> {
     stream.upload(&from_arrow(&new_empty_array(of))?)

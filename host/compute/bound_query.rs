@@ -12,7 +12,7 @@ use super::evaluated::{Evaluated, begin, check};
 use super::grouped::{MergedSets, Partial, Sets};
 use super::iterators::{each_ahead, made_later, under};
 use super::settled::settled;
-use super::{Selection, engine, reach_all};
+use super::{Parking, Selection, engine, reach_all};
 use crate::array::{Batches, Place};
 use crate::expr::Fold;
 use crate::expr::plan::{Op, Plan};
@@ -65,6 +65,12 @@ pub struct Grouping {
 }
 
 impl Grouping {
+    /// Has parked groups kept elsewhere than in host memory.
+    pub fn parking(mut self, parking: &Arc<dyn Parking>) -> Grouping {
+        self.merged.parking(parking);
+        self
+    }
+
     /// Begins to group the rows of a batch, and waits for those of the batch before.
     pub fn push(&mut self, batch: &DeviceBatch) -> Result<()> {
         check("query", &self.query.schema, batch)?;

@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use arrow_schema::{DataType, Schema};
 
+use super::arrays::bytes_of;
+use super::parking::{Parking, moved};
 use super::{CastOptions, cast, concat};
 use crate::{DeviceArray, DeviceBatch, Result, Stream};
 
@@ -16,14 +18,18 @@ pub(super) struct HostRows {
 }
 
 impl HostRows {
-    /// Downloads rows, with text in place of views.
-    pub async fn of(rows: &DeviceBatch, stream: &Stream) -> Result<HostRows> {
+    /// Downloads rows, with text in place of views, and parks them.
+    pub async fn of(
+        rows: &DeviceBatch,
+        parking: Option<&Arc<dyn Parking>>,
+        stream: &Stream,
+    ) -> Result<HostRows> {
         let types = rows.columns().iter().map(|column| column.data_type().clone()).collect();
         let mut columns = vec![];
         for column in rows.columns() {
             columns.push(parked(column, stream).await?);
         }
-        Ok(HostRows { rows: retyped(rows, columns)?, types })
+        Ok(HostRows { rows: retyped(rows, moved(columns, parking)?)?, types })
     }
 
     pub fn len(&self) -> usize {
@@ -87,11 +93,4 @@ pub(super) fn retyped(old: &DeviceBatch, columns: Vec<DeviceArray>) -> Result<De
 /// The bytes of the buffers of a batch.
 pub(super) fn batch_bytes(batch: &DeviceBatch) -> usize {
     batch.columns().iter().map(bytes_of).sum()
-}
-
-/// The bytes of an array's buffers.
-pub(super) fn bytes_of(array: &DeviceArray) -> usize {
-    let buffers = array.buffers().iter().chain(array.validity().map(|bits| &bits.buffer));
-    let own: usize = buffers.map(|buffer| buffer.bytes().unwrap_or(0)).sum();
-    own + array.children().iter().chain(array.dictionary()).map(bytes_of).sum::<usize>()
 }

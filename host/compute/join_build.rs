@@ -4,13 +4,14 @@
 //! wait in host memory. Then parts are joined one after the other: no row has a partner in another part.
 
 use std::ops::Range;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use super::arrays::unnamed;
 use super::host_rows::batch_bytes;
 use super::join::{PreparedJoin, Visited, check_side, hashed_keys};
 use super::join_options::JoinOptions;
 use super::logical_null_count;
+use super::parking::Parking;
 use super::parted_rows::PartedRows;
 use super::sorting::together;
 use crate::{DeviceArray, DeviceBatch, Error, Result, Stream};
@@ -19,6 +20,7 @@ use crate::{DeviceArray, DeviceBatch, Error, Result, Stream};
 pub struct JoinBuild {
     options: JoinOptions,
     memory: Option<usize>,
+    parking: Option<Arc<dyn Parking>>,
     stream: Stream,
     /// The rows on the device, and their keys.
     held: Vec<(DeviceBatch, DeviceBatch)>,
@@ -43,13 +45,19 @@ impl JoinBuild {
     /// Joins with these options.
     pub fn new(options: &JoinOptions, stream: &Stream) -> JoinBuild {
         let (options, stream) = (options.clone(), stream.clone());
-        JoinBuild { options, memory: None, stream, held: vec![], bytes: 0, rows: 0, parked: None }
+        let (memory, parking, held) = (None, None, vec![]);
+        JoinBuild { options, memory, parking, stream, held, bytes: 0, rows: 0, parked: None }
     }
 
     /// Parks the rows of both sides in host memory if the left ones take more than so many bytes: then rows
     /// come in another order. To join parts takes about four times as many.
     pub fn memory(self, bytes: usize) -> JoinBuild {
         JoinBuild { memory: Some(bytes), ..self }
+    }
+
+    /// Has parked rows of both sides kept elsewhere than in host memory.
+    pub fn parking(self, parking: &Arc<dyn Parking>) -> JoinBuild {
+        JoinBuild { parking: Some(parking.clone()), ..self }
     }
 
     pub(super) fn limited(self, memory: Option<usize>) -> JoinBuild {
@@ -85,8 +93,8 @@ impl JoinBuild {
         self.held.push((left.clone(), keys));
         if let Some(memory) = self.memory.filter(|memory| self.bytes > *memory) {
             let columns = left.columns().len();
-            self.parked =
-                Some(Parked { rows: PartedRows::default(), columns, bytes: memory / 2, nulls: false });
+            let rows = PartedRows::new(self.parking.clone());
+            self.parked = Some(Parked { rows, columns, bytes: memory / 2, nulls: false });
             for (left, keys) in std::mem::take(&mut self.held) {
                 self.park(&left, &keys).await?;
             }
@@ -106,7 +114,7 @@ impl JoinBuild {
 
     /// Prepares the join for right rows from some streams. Each has a [`JoinProbe`](super::JoinProbe).
     pub async fn finish(self, probes: usize) -> Result<BuiltJoin> {
-        let JoinBuild { options, stream, held, rows, parked, .. } = self;
+        let JoinBuild { options, parking, stream, held, rows, parked, .. } = self;
         let (form, ranges) = match parked {
             Some(parked) => {
                 let ranges = parked.rows.ranges(parked.bytes);
@@ -122,7 +130,7 @@ impl JoinBuild {
             }
         };
         let ended = Mutex::new(ranges.iter().map(|_| vec![]).collect());
-        Ok(BuiltJoin { form, ranges, options, rows, probes, ended })
+        Ok(BuiltJoin { form, ranges, options, parking, rows, probes, ended })
     }
 }
 
@@ -132,6 +140,7 @@ pub struct BuiltJoin {
     /// The parts that are joined together.
     pub(super) ranges: Vec<Range<usize>>,
     pub(super) options: JoinOptions,
+    pub(super) parking: Option<Arc<dyn Parking>>,
     rows: usize,
     probes: usize,
     /// For each range, the left rows that the probes that have ended it have found.

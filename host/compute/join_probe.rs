@@ -67,7 +67,7 @@ impl JoinProbe {
             right: right.clone(),
             stream: stream.clone(),
             waiting: VecDeque::new(),
-            parked: PartedRows::default(),
+            parked: PartedRows::new(built.parking.clone()),
             pieces: VecDeque::new(),
             range: 0,
             prepared: None,

@@ -6,12 +6,14 @@
 
 use std::collections::VecDeque;
 use std::ops::Range;
+use std::sync::Arc;
 
 use arrow_schema::SchemaRef;
 
 use super::cuts::cuts;
 use super::evaluated::check;
 use super::host_rows::{HostRows, batch_bytes, uploaded};
+use super::parking::Parking;
 use super::sort::{SortColumn, SortOptions, sort_by};
 use super::{concat, reach_all};
 use crate::{DeviceBatch, Error, Result, Stream};
@@ -42,6 +44,7 @@ pub struct Sorting {
     by: Vec<(usize, SortOptions)>,
     limit: Option<usize>,
     memory: Option<usize>,
+    parking: Option<Arc<dyn Parking>>,
     stream: Stream,
     /// The schema of the first batch.
     schema: Option<SchemaRef>,
@@ -56,8 +59,9 @@ impl Sorting {
     /// Sorts by columns, which it knows by their numbers.
     pub fn new(by: &[(usize, SortOptions)], stream: &Stream) -> Sorting {
         let (by, stream) = (by.to_vec(), stream.clone());
+        let (limit, memory, parking, schema) = (None, None, None, None);
         let (held, runs) = (vec![], vec![]);
-        Sorting { by, limit: None, memory: None, stream, schema: None, held, rows: 0, bytes: 0, runs }
+        Sorting { by, limit, memory, parking, stream, schema, held, rows: 0, bytes: 0, runs }
     }
 
     /// Returns only the first rows of the order.
@@ -69,6 +73,11 @@ impl Sorting {
     /// as many. Then the result comes in several batches.
     pub fn memory(self, bytes: usize) -> Sorting {
         Sorting { memory: Some(bytes), ..self }
+    }
+
+    /// Has parked rows kept elsewhere than in host memory.
+    pub fn parking(self, parking: &Arc<dyn Parking>) -> Sorting {
+        Sorting { parking: Some(parking.clone()), ..self }
     }
 
     pub(super) fn limited(self, rows: Option<usize>, memory: Option<usize>) -> Sorting {
@@ -118,7 +127,7 @@ impl Sorting {
     async fn park(&mut self) -> Result<()> {
         self.merge().await?;
         let Some(run) = self.held.pop() else { return Ok(()) };
-        self.runs.push(HostRows::of(&run, &self.stream).await?);
+        self.runs.push(HostRows::of(&run, self.parking.as_ref(), &self.stream).await?);
         (self.rows, self.bytes) = (0, 0);
         Ok(())
     }

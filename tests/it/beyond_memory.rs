@@ -20,7 +20,7 @@ use crate::polled::woken;
 use crate::support::*;
 
 /// The result of an asynchronous operation.
-fn ended<T>(operation: impl Future<Output = T>) -> T {
+pub fn ended<T>(operation: impl Future<Output = T>) -> T {
     let mut operation = pin!(operation);
     woken(|context| operation.as_mut().poll(context)).0
 }
@@ -42,7 +42,7 @@ fn columns(batches: &[DeviceBatch], target: &Target) -> Vec<Vec<Value>> {
 }
 
 /// The rows of all batches, in an order of their own.
-fn in_any_order(batches: &[DeviceBatch], target: &Target) -> Vec<String> {
+pub fn in_any_order(batches: &[DeviceBatch], target: &Target) -> Vec<String> {
     let columns = columns(batches, target);
     let row = |row: usize| format!("{:?}", columns.iter().map(|column| &column[row]).collect::<Vec<_>>());
     let mut rows: Vec<String> = (0..columns.first().map_or(0, Vec::len)).map(row).collect();

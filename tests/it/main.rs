@@ -64,6 +64,7 @@ mod nulls;
 mod nulls_of_batches;
 mod ordering;
 mod parked;
+mod parking;
 mod polled;
 mod printed;
 mod ranges;

@@ -1,10 +1,13 @@
 //! The groups of a stream of batches.
 
+use std::sync::Arc;
+
 use arrow_schema::DataType;
 
 use super::parked::{LEVELS, Parked, Task, divided};
 use super::states::{Folds, State};
 use super::{Grouped, Partial, empty};
+use crate::compute::Parking;
 use crate::compute::evaluated::begin;
 use crate::compute::nullability::never_null;
 use crate::expr::{Fold, Reduction};
@@ -21,6 +24,7 @@ pub(in crate::compute) struct Merged {
     bytes: usize,
     /// The groups that were more than there is memory for.
     parked: Option<Parked>,
+    pub parking: Option<Arc<dyn Parking>>,
 }
 
 /// Groups of fewer rows are not worth merging.
@@ -28,7 +32,7 @@ const WORTH: usize = 1 << 16;
 
 impl Merged {
     pub fn new(grouped: Grouped, stream: Stream) -> Merged {
-        Merged { grouped, stream, parts: vec![], waiting: 0, bytes: 0, parked: None }
+        Merged { grouped, stream, parts: vec![], waiting: 0, bytes: 0, parked: None, parking: None }
     }
 
     /// Adds the groups of a batch.
@@ -66,7 +70,8 @@ impl Merged {
 
     fn park(&mut self, merged: Partial) -> Result<()> {
         let parked = self.parked.get_or_insert_with(|| Parked::new(&merged));
-        parked.add(begin(&self.stream, merged.downloaded(self.stream.clone()))?.wait()?)
+        let here = begin(&self.stream, merged.downloaded(self.stream.clone()))?.wait()?;
+        parked.add(here, self.parking.as_ref())
     }
 
     /// Returns the results for all batches: one batch, or several if groups were parked.

@@ -4,9 +4,12 @@
 //! The one idea: equal keys are in the same part, whenever they came, so each part alone has all that is
 //! known of its groups. A part that is still too large is divided further by the same hash.
 
+use std::sync::Arc;
+
 use arrow_schema::DataType;
 
 use super::partial::Partial;
+use crate::compute::Parking;
 use crate::{Result, Stream};
 
 /// The parts that groups are divided into, and each part again.
@@ -36,9 +39,9 @@ impl Parked {
     }
 
     /// Adds groups that are in host memory.
-    pub fn add(&mut self, groups: Partial) -> Result<()> {
+    pub fn add(&mut self, groups: Partial, parking: Option<&Arc<dyn Parking>>) -> Result<()> {
         for (part, own) in groups.divided(PARTS)? {
-            self.parts[part].push(own);
+            self.parts[part].push(own.parked(parking)?);
         }
         Ok(())
     }

@@ -1,8 +1,12 @@
 //! The groups of some rows.
 
+use std::sync::Arc;
+
 use arrow_schema::DataType;
 
-use crate::compute::host_rows::{bytes_of, parked, retyped, unparked};
+use crate::compute::arrays::bytes_of;
+use crate::compute::host_rows::{parked, retyped, unparked};
+use crate::compute::parking::{Parking, moved};
 use crate::compute::{TakeOptions, concat, partition_by_hash, take};
 use crate::{DeviceArray, DeviceBatch, Result, Stream};
 
@@ -60,6 +64,12 @@ impl Partial {
             columns.push(parked(column, &stream).await?);
         }
         self.with(columns)
+    }
+
+    /// Moves the columns to a place for rows that wait.
+    pub fn parked(self, parking: Option<&Arc<dyn Parking>>) -> Result<Partial> {
+        let columns = self.columns().cloned().collect();
+        self.with(moved(columns, parking)?)
     }
 
     /// The same on a stream's device, with columns of these types.

@@ -12,7 +12,7 @@ use super::merged::Merged;
 use super::{Grouped, Partial, empty};
 use crate::compute::arrays::computed_of;
 use crate::compute::evaluated::begin;
-use crate::compute::{OutOfBounds, TakeOptions, concat, take};
+use crate::compute::{OutOfBounds, Parking, TakeOptions, concat, take};
 use crate::expr::plan::Plan;
 use crate::expr::{Aggregation, Expr, Literal, Options, lit};
 use crate::{DeviceBatch, Error, Result, Stream};
@@ -201,6 +201,11 @@ impl MergedSets {
     /// Adds the groups of a batch.
     pub fn add(&mut self, parts: Vec<Partial>) -> Result<()> {
         self.merged.iter_mut().zip(parts).try_for_each(|(merged, part)| merged.add(part))
+    }
+
+    /// Has parked groups kept elsewhere than in host memory.
+    pub fn parking(&mut self, parking: &Arc<dyn Parking>) {
+        self.merged.iter_mut().for_each(|merged| merged.parking = Some(parking.clone()));
     }
 
     /// Returns the results for all batches, set by set: a batch for each, or several if groups were parked.

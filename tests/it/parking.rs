@@ -1,0 +1,173 @@
+//! Rows that wait in a place of the caller's.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use arrow_array::{ArrayRef, Int64Array, StringArray};
+use bowstring::compute::{JoinBuild, JoinKind, JoinOptions, JoinProbe, Parking, Query, SortOptions, Sorting};
+use bowstring::exchange::{from_arrow, to_arrow};
+use bowstring::expr::{Options, col, count_distinct, sum};
+use bowstring::{DeviceArray, DeviceBatch, Error, Result};
+
+use crate::beyond_memory::{ended, in_any_order};
+use crate::groups::batch_on;
+use crate::support::*;
+
+/// How a place treats rows.
+#[derive(Clone, Copy, Debug)]
+enum Does {
+    Copies,
+    Fails,
+    Shortens,
+    Retypes,
+}
+
+/// A place that copies what it gets, or misbehaves after some calls.
+#[derive(Debug)]
+struct Copies {
+    does: Does,
+    after: usize,
+    calls: AtomicUsize,
+    bytes: AtomicUsize,
+}
+
+fn full() -> Error {
+    Error::Producer { code: 28, message: "the disk is full".to_owned(), metadata: Default::default() }
+}
+
+impl Parking for Copies {
+    fn park(&self, columns: Vec<DeviceArray>, bytes: usize) -> Result<Vec<DeviceArray>> {
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+        let copied = |column: &DeviceArray| {
+            let column = to_arrow(column)?;
+            from_arrow(&arrow_select::concat::concat(&[&column, &column.slice(0, 0)]).unwrap())
+        };
+        match self.does {
+            _ if self.calls.fetch_add(1, Ordering::Relaxed) < self.after => {
+                columns.iter().map(copied).collect()
+            }
+            Does::Copies => columns.iter().map(copied).collect(),
+            Does::Fails => Err(full()),
+            Does::Shortens => columns.iter().map(|column| column.slice(0, column.len() / 2)).collect(),
+            Does::Retypes => columns.iter().map(|_| from_arrow(&Int64Array::from(vec![1]))).collect(),
+        }
+    }
+}
+
+fn place(does: Does, after: usize) -> Arc<Copies> {
+    Arc::new(Copies { does, after, calls: AtomicUsize::new(0), bytes: AtomicUsize::new(0) })
+}
+
+fn batches(target: &Target) -> Vec<DeviceBatch> {
+    let mut random = Random::new(410);
+    let mut batch = |_| {
+        let keys: Vec<usize> = (0..200).map(|_| random.below(900)).collect();
+        let texts: ArrayRef =
+            Arc::new(StringArray::from_iter_values(keys.iter().map(|key| format!("the key {key}"))));
+        let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values(keys.iter().map(|key| *key as i64)));
+        let views = arrow_cast::cast(&texts, &arrow_schema::DataType::Utf8View).unwrap();
+        batch_on(target, &[("t", texts), ("n", numbers), ("v", views)])
+    };
+    (0..8).map(&mut batch).collect()
+}
+
+/// The rows of a sort, a join and groups of a batch's rows, parked in this place, if any.
+type Run = fn(&[DeviceBatch], Option<Arc<dyn Parking>>, &Target) -> Result<Vec<DeviceBatch>>;
+
+fn sorted(
+    rows: &[DeviceBatch],
+    place: Option<Arc<dyn Parking>>,
+    target: &Target,
+) -> Result<Vec<DeviceBatch>> {
+    let mut sorting = Sorting::new(&[(2, SortOptions::default())], &target.stream).memory(20_000);
+    if let Some(place) = &place {
+        sorting = sorting.parking(place);
+    }
+    rows.iter().try_for_each(|batch| ended(sorting.push(batch)))?;
+    let mut made = vec![];
+    let mut sorted = ended(sorting.finish())?;
+    while let Some(batch) = ended(sorted.next())? {
+        made.push(batch);
+    }
+    Ok(made)
+}
+
+fn joined(
+    rows: &[DeviceBatch],
+    place: Option<Arc<dyn Parking>>,
+    target: &Target,
+) -> Result<Vec<DeviceBatch>> {
+    let options = JoinOptions { kind: JoinKind::Full, ..JoinOptions::default() };
+    let mut build = JoinBuild::new(&options, &target.stream).memory(20_000);
+    if let Some(place) = &place {
+        build = build.parking(place);
+    }
+    for batch in &rows[..4] {
+        ended(build.push(batch, &batch.columns()[..1]))?;
+    }
+    let built = Arc::new(ended(build.finish(1))?);
+    let mut probe = JoinProbe::new(&built, rows[0].schema(), &target.stream);
+    for batch in &rows[4..] {
+        ended(probe.push(batch, &batch.columns()[..1]))?;
+    }
+    probe.end()?;
+    let mut made = vec![];
+    while let Some(batch) = ended(probe.next())? {
+        made.push(batch);
+    }
+    Ok(made)
+}
+
+fn grouped(
+    rows: &[DeviceBatch],
+    place: Option<Arc<dyn Parking>>,
+    target: &Target,
+) -> Result<Vec<DeviceBatch>> {
+    let query = Query::new().group_by([col("t")]).aggregate([sum(col("n")), count_distinct(col("v"))]);
+    let query = query.group_limit(5000).bind(rows[0].schema(), &Options::default())?;
+    let mut grouping = query.grouping(&target.stream)?;
+    if let Some(place) = &place {
+        grouping = grouping.parking(place);
+    }
+    rows.iter().try_for_each(|batch| grouping.push(batch))?;
+    grouping.finish()?.collect()
+}
+
+const RUNS: [(&str, Run); 3] = [("sort", sorted), ("join", joined), ("groups", grouped)];
+
+#[test]
+fn rows_that_were_moved_are_the_same_rows() {
+    for target in &devices() {
+        let rows = batches(target);
+        for (name, run) in RUNS {
+            let expected = in_any_order(&run(&rows, None, target).unwrap(), target);
+            let place = place(Does::Copies, 0);
+            let made = in_any_order(&run(&rows, Some(place.clone()), target).unwrap(), target);
+            assert!(made == expected, "{name} on {target:?}");
+            // The text of all rows is about so long.
+            assert!(place.bytes.load(Ordering::Relaxed) > 20_000, "{name} on {target:?}: {place:?}");
+            // No one but this test has the place.
+            assert_eq!(Arc::strong_count(&place), 1, "{name} on {target:?}");
+        }
+    }
+}
+
+#[test]
+fn a_place_that_fails_or_lies_is_an_error() {
+    for target in &devices() {
+        let rows = batches(target);
+        for (name, run) in RUNS {
+            for after in [0, 1] {
+                let wrong = |does| run(&rows, Some(place(does, after)), target).unwrap_err();
+                assert_eq!(wrong(Does::Fails), full(), "{name} on {target:?}");
+                for does in [Does::Shortens, Does::Retypes] {
+                    let error = wrong(does);
+                    assert!(
+                        matches!(error, Error::Invalid { .. }),
+                        "{does:?}, {name} on {target:?}: {error}"
+                    );
+                }
+            }
+        }
+    }
+}
