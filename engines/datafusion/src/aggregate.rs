@@ -107,16 +107,18 @@ impl States {
     }
 
     /// Converts finished groups to the types of DataFusion's: a decimal's digits stay, its precision may
-    /// differ. `None` if another type would change.
-    pub fn finished(&self, groups: &Schema) -> Option<BoundQuery> {
+    /// differ. The number of a `set` of keys follows the keys, if there are several. `None` if another type
+    /// would change.
+    pub fn finished(&self, groups: &Schema, set: Option<&DataType>) -> Option<BoundQuery> {
         let keys = groups.fields().len() - self.functions.len();
         let columns = groups.fields().iter().enumerate().map(|(number, field)| {
             let function = number.checked_sub(keys).map(|number| &self.functions[number]);
             let to = function.map(|function| our_type(function.field().data_type()));
-            match (field.data_type(), to) {
-                (_, None) => Some(nth(number)),
-                (from, Some(to)) if *from == to => Some(nth(number)),
-                (OurType::Decimal128(_, a), Some(to @ OurType::Decimal128(_, b))) if *a == b => {
+            match (field.data_type(), to, set) {
+                (_, None, Some(set)) if number + 1 == keys => Some(nth(number).cast(our_type(set))),
+                (_, None, _) => Some(nth(number)),
+                (from, Some(to), _) if *from == to => Some(nth(number)),
+                (OurType::Decimal128(_, a), Some(to @ OurType::Decimal128(_, b)), _) if *a == b => {
                     Some(nth(number).cast(to))
                 }
                 _ => None,

@@ -70,6 +70,7 @@ pub(crate) fn of_aggregate(aggregate: &AggregateExec) -> Option<Reason> {
             schema: aggregate.schema(),
             row: None,
             keys: keys.clone(),
+            sets: None,
             functions: vec![function.clone()],
             arguments: vec![arguments.clone()],
             conditions: vec![condition.clone()],

@@ -44,6 +44,8 @@ pub(crate) struct Aggregate {
     pub row: Option<Vec<Arc<dyn PhysicalExpr>>>,
     /// The keys that group the rows; none if all rows are one group.
     pub keys: Vec<Arc<dyn PhysicalExpr>>,
+    /// The sets of keys, by the keys' numbers; `None` if there is one, of all of them.
+    pub sets: Option<Vec<Vec<usize>>>,
     pub functions: Vec<Arc<AggregateFunctionExpr>>,
     /// The argument expressions of each function.
     pub arguments: Vec<Vec<Arc<dyn PhysicalExpr>>>,
@@ -98,10 +100,26 @@ pub(crate) fn beyond(aggregate: &AggregateExec) -> Option<Reason> {
     let narrows = aggregate.limit_options().is_some() || !aggregate.dynamic_expressions_produced().is_empty();
     match aggregate.group_expr() {
         _ if !modes.contains(aggregate.mode()) => Some(Reason::Kind),
-        keys if keys.has_grouping_set() => Some(Reason::GroupingSets),
+        keys if keys.has_grouping_set() && !has_counterpart(aggregate) => Some(Reason::GroupingSets),
         keys if !keys.is_empty() && !linear => Some(Reason::SortedGroups),
         _ => narrows.then_some(Reason::Narrows),
     }
+}
+
+/// Whether grouping sets have a counterpart: in one step, with keys, and no set twice, since DataFusion tells
+/// the first from the second.
+fn has_counterpart(sets: &AggregateExec) -> bool {
+    let of = sets.group_expr();
+    let twice = of.groups().iter().enumerate().any(|(i, set)| of.groups()[..i].contains(set));
+    *sets.mode() == AggregateMode::Single && !of.expr().is_empty() && !twice
+}
+
+/// The numbers of the keys that each set has; `None` if an aggregate has no sets.
+fn sets_of(aggregate: &AggregateExec) -> Option<Vec<Vec<usize>>> {
+    // A set says for each key whether it is null.
+    let numbers = |set: &Vec<bool>| (0..set.len()).filter(|key| !set[*key]).collect();
+    let keys = aggregate.group_expr();
+    keys.has_grouping_set().then(|| keys.groups().iter().map(numbers).collect())
 }
 
 impl Chain {
@@ -168,6 +186,7 @@ impl Chain {
                 schema: aggregate.schema(),
                 row: None,
                 keys: keys.collect::<Result<_>>()?,
+                sets: sets_of(aggregate),
                 functions: aggregate.aggr_expr().to_vec(),
                 arguments: arguments.collect::<Result<_>>()?,
                 conditions: conditions.collect::<Result<_>>()?,

@@ -150,10 +150,18 @@ impl Program {
                 let (predicate, schema) = (within.as_ref().map(|made| &made.expr), inputs.schema());
                 let query = predicate.into_iter().fold(Query::new(), Query::filter);
                 let query = query.group_by(&states.keys).group_limit(options.device_bytes);
+                let query = match &aggregate.sets {
+                    Some(sets) => query.grouping_sets(sets.iter().cloned()),
+                    None => query,
+                };
                 let query = query.aggregate(if finishes { &states.results } else { &states.aggregations });
                 let aggregates = query.bind(&schema, &meaning()).ok()?;
                 let finished = match finishes {
-                    true => Some(states.finished(&aggregates.schema())?),
+                    true => {
+                        let set = aggregate.sets.as_ref().map(|_| aggregate.schema.field(states.keys.len()));
+                        let set = set.map(|field| field.data_type());
+                        Some(states.finished(&aggregates.schema(), set)?)
+                    }
                     false => None,
                 };
                 let bound = |made: &Made| Query::new().filter(&made.expr).bind(&schema, &meaning());

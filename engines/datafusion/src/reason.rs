@@ -36,7 +36,7 @@ pub enum Reason {
     },
     /// Each part has a counterpart, but all of them together have none.
     Whole,
-    /// It groups by several sets of keys.
+    /// It groups by sets of keys in two steps, or one set is there twice, or none has a key.
     GroupingSets,
     /// Its rows are sorted by the keys of its groups, and so are its groups.
     SortedGroups,
@@ -80,7 +80,7 @@ impl fmt::Display for Reason {
                 write!(f, "{text}{} has no counterpart on devices", of(types))
             }
             Reason::Whole => write!(f, "its expressions have counterparts one by one, but not together"),
-            Reason::GroupingSets => write!(f, "it has several grouping sets"),
+            Reason::GroupingSets => write!(f, "its grouping sets have two steps, a set twice, or no keys"),
             Reason::SortedGroups => write!(f, "its rows are sorted by the keys of its groups"),
             Reason::Narrows => write!(f, "it needs some rows only, and may skip the others"),
             Reason::ReadsNothing => write!(f, "it counts rows, and reads no columns"),

@@ -24,7 +24,7 @@ pub(crate) fn in_two_steps(plan: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<d
         _ => return Ok(None),
     };
     let keys = whole.group_expr();
-    if !is_simple(whole) || keys.is_true_no_grouping() {
+    if !is_simple(whole) || keys.is_true_no_grouping() || keys.has_grouping_set() {
         return Ok(None);
     }
     let step = |mode, keys, input| {
@@ -83,7 +83,5 @@ pub(crate) fn in_one_step(plan: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dy
 
 /// Whether an aggregate reduces rows to one, or groups them by keys, and does nothing else.
 fn is_simple(aggregate: &AggregateExec) -> bool {
-    let keys = aggregate.group_expr();
-    let more = aggregate.limit_options().is_some() || !aggregate.dynamic_expressions_produced().is_empty();
-    !keys.has_grouping_set() && !more
+    aggregate.limit_options().is_none() && aggregate.dynamic_expressions_produced().is_empty()
 }

@@ -240,6 +240,7 @@ fn aggregated(
         schema: schema.clone(),
         row: None,
         keys: vec![],
+        sets: None,
         functions: vec![Arc::new(function.clone())],
         arguments: vec![arguments],
         conditions: vec![None],
@@ -251,7 +252,7 @@ fn aggregated(
         return None;
     }
     let whole = Query::new().aggregate([aggregation.clone()]).bind(&inputs.schema(), &options()).ok()?;
-    let finished = Some(states.finished(&whole.schema())?);
+    let finished = Some(states.finished(&whole.schema(), None)?);
     Some(Function::Framed { frame, aggregation: aggregation.clone(), finished })
 }
 

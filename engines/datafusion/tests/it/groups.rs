@@ -138,6 +138,39 @@ async fn groups_are_finished_on_the_device() {
     }
 }
 
+/// Each set of keys has groups of its own, even if there are no rows.
+#[tokio::test]
+async fn sets_of_keys_are_grouped_on_the_device() {
+    let (context, plain) = (on("emulator").await, on("off").await);
+    let sql = [
+        "SELECT i8, b, count(*), sum(d15) FROM t GROUP BY ROLLUP (i8, b)",
+        "SELECT s, b, c, avg(d9), max(v), grouping(s), grouping(c, b) FROM t GROUP BY CUBE (s, b, c)",
+        "SELECT day, i8 + 1 AS x, min(i64) FROM t WHERE i32 < 50 GROUP BY GROUPING SETS ((day, i8 + 1), (), (day))",
+        "SELECT v, b, count(*) FILTER (WHERE c) AS n FROM t GROUP BY v, ROLLUP (b, i8) HAVING count(*) > 2",
+        "SELECT b, c, count(*) FROM t WHERE i32 > 1000 GROUP BY CUBE (b, c)",
+        "SELECT n, sum(i) FROM (SELECT i8 AS i, b, count(*) AS n FROM t GROUP BY CUBE (i8, b)) GROUP BY n",
+        "SELECT f64, f32, count(*) FROM t GROUP BY CUBE (f64, f32)",
+    ];
+    for partitions in [1, 4] {
+        for context in [&context, &plain] {
+            let set = format!("SET datafusion.execution.target_partitions = {partitions}");
+            answer(context, &set).await.unwrap();
+        }
+        for seed in 0..4 {
+            register(&[&context, &plain], "t", batches(seed, true));
+            for sql in sql {
+                same(&context, &plain, sql).await;
+                let plan = plan(&context, sql).await;
+                assert!(ours_groups(&plan) && !theirs_groups(&plan), "{sql}");
+            }
+        }
+    }
+    // DataFusion numbers sets that are there twice.
+    let twice = "SELECT i8, count(*) FROM t GROUP BY GROUPING SETS ((i8), (i8), ())";
+    assert!(!ours_groups(&plan(&context, twice).await));
+    same(&context, &plain, twice).await;
+}
+
 /// Groups that take more memory than a session allows are parked in host memory.
 #[tokio::test]
 async fn groups_beyond_a_limit_are_parked() {
