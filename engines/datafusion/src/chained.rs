@@ -324,7 +324,7 @@ impl Operator for Chained {
         let input = match source {
             Source::Host(input) if is_host(&self.device) => input,
             source if self.finishes_groups() => {
-                let groups = Finishing::new(self.run(&task, task.partition), source)?;
+                let groups = Finishing::new(self.run(&task, task.partition), source, task.parking())?;
                 return Ok(downloaded(groups, task.schema.clone(), task.batch_rows()));
             }
             source => return gpu::run(self.run(&task, task.partition), source),
@@ -352,7 +352,7 @@ impl Operator for Chained {
         }
         let (run, source) = (self.run(&task, task.partition), open(0, task.partition)?);
         match self.finishes_groups() {
-            true => Ok(left_there(Finishing::new(run, source)?)),
+            true => Ok(left_there(Finishing::new(run, source, task.parking())?)),
             false => gpu::run_on_device(run, source),
         }
     }

@@ -1,7 +1,9 @@
 //! Groups all rows of a partition on a device, up to the results: batch by batch, with memory for the groups.
 
+use std::sync::Arc;
+
 use bowstring::array::Batches;
-use bowstring::compute::Grouping;
+use bowstring::compute::{Grouping, Parking};
 use bowstring::{DeviceBatch, Stream};
 use datafusion::error::Result;
 
@@ -11,6 +13,7 @@ use crate::error::external;
 use crate::gpu::{Run, columns};
 use crate::metrics::{Busy, Counters};
 use crate::operator::Source;
+use crate::parking::Parked;
 use crate::program::{Aggregated, Work};
 use crate::streams::BatchSource;
 use crate::uploads::Uploads;
@@ -22,20 +25,24 @@ pub(crate) struct Finishing {
     uploads: Uploads,
     /// The groups, once all rows have been read.
     groups: Option<Batches>,
+    /// The place of groups that the device may not keep.
+    parking: Arc<Parked>,
     busy: Busy,
 }
 
 impl Finishing {
-    pub fn new(run: Run, source: Source) -> Result<Finishing> {
+    pub fn new(run: Run, source: Source, parking: Parked) -> Result<Finishing> {
         let stream = stream_of(&run.device)?;
         let uploads = Uploads::new(source, columns(&run.program), &run.options, &run.counters);
         let busy = Busy::new(&stream, &run.counters);
-        Ok(Finishing { run, stream, uploads, groups: None, busy })
+        Ok(Finishing { run, stream, uploads, groups: None, parking: Arc::new(parking), busy })
     }
 
     /// Groups the rows of all uploads.
     async fn grouped(&mut self, aggregated: &Aggregated) -> Result<Batches> {
-        let mut grouping = aggregated.aggregates.grouping(&self.stream).map_err(external)?;
+        let parking: Arc<dyn Parking> = self.parking.clone();
+        let grouping = aggregated.aggregates.grouping(&self.stream).map_err(external)?;
+        let mut grouping = grouping.parking(&parking);
         // A batch is in use until the next one has been pushed.
         let mut before = 0;
         while let Some(taken) = self.uploads.gathered().await? {
@@ -48,7 +55,7 @@ impl Finishing {
             before = bytes;
             self.busy.queued(from).map_err(external)?;
         }
-        let groups = grouping.finish().map_err(external)?;
+        let groups = grouping.finish().map_err(|error| self.parking.why(error))?;
         self.run.reservation.free();
         Ok(groups)
     }
@@ -67,7 +74,7 @@ impl Finishing {
                 aggregated.without_condition(&kept.await.map_err(external)?).map_err(external)?
             }
         };
-        grouping.push(&kept).map_err(external)
+        grouping.push(&kept).map_err(|error| self.parking.why(error))
     }
 }
 

@@ -48,6 +48,7 @@ mod made;
 mod masked;
 mod metrics;
 mod operator;
+mod parking;
 mod passed;
 mod probe;
 mod program;

@@ -1,16 +1,18 @@
 //! The metrics of our operators, as `EXPLAIN ANALYZE` shows them.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::time::Instant;
 
 use bowstring::Stream;
 use bowstring::device::Mark;
 use datafusion::arrow::array::RecordBatch;
-use datafusion::error::Result;
 use datafusion::execution::memory_pool::MemoryReservation;
 use datafusion::physical_plan::metrics::{
-    BaselineMetrics, Count, ExecutionPlanMetricsSet, Gauge, MetricBuilder, Time,
+    BaselineMetrics, Count, ExecutionPlanMetricsSet, MetricBuilder, Time,
 };
+
+use crate::parking::Parked;
 
 /// The counters of one partition.
 #[derive(Clone, Debug)]
@@ -66,27 +68,16 @@ impl Counters {
     }
 }
 
-/// The session's memory for rows in host memory: uploads, and rows that wait there because the device may not
-/// keep them.
+/// The session's memory for uploads, and the place of rows that wait because the device may not keep them.
 pub(crate) struct HostMemory {
     pub reservation: MemoryReservation,
-    bytes_parked: Gauge,
+    pub parking: Arc<Parked>,
 }
 
 impl HostMemory {
-    /// No memory yet, for a partition.
-    pub fn new(
-        metrics: &ExecutionPlanMetricsSet,
-        partition: usize,
-        reservation: MemoryReservation,
-    ) -> HostMemory {
-        HostMemory { reservation, bytes_parked: MetricBuilder::new(metrics).gauge("bytes_parked", partition) }
-    }
-
-    /// Takes memory for rows that wait, and no other: uploads have ended.
-    pub fn parked(&self, bytes: usize) -> Result<()> {
-        self.bytes_parked.set_max(bytes);
-        self.reservation.try_resize(bytes)
+    /// Gives back the memory of uploads, which have ended.
+    pub fn uploaded(&self) {
+        self.reservation.free();
     }
 }
 

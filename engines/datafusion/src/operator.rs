@@ -18,6 +18,7 @@ use futures::stream::BoxStream;
 
 use crate::config::DeviceOptions;
 use crate::metrics::HostMemory;
+use crate::parking::Parked;
 
 /// Batches on a device.
 pub(crate) type DeviceBatches = BoxStream<'static, Result<DeviceBatch>>;
@@ -52,7 +53,13 @@ impl Task<'_> {
 
     /// Memory for rows that may be parked.
     pub fn host_memory(&self) -> HostMemory {
-        HostMemory::new(self.metrics, self.partition, self.reservation())
+        HostMemory { reservation: self.reservation(), parking: Arc::new(self.parking()) }
+    }
+
+    /// A place for rows that may be parked.
+    pub fn parking(&self) -> Parked {
+        let disk = self.context.runtime_env().disk_manager.clone();
+        Parked::new(disk, self.reservation(), self.metrics, self.partition)
     }
 
     /// Memory of the session's pool, none yet.

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use bowstring::compute::{BuiltJoin, JoinBuild, JoinProbe};
+use bowstring::compute::{BuiltJoin, JoinBuild, JoinProbe, Parking};
 use bowstring::{Device, DeviceBatch, Stream};
 use datafusion::arrow::array::RecordBatch;
 use datafusion::error::{DataFusionError, Result};
@@ -24,8 +24,8 @@ use crate::uploads::Uploads;
 /// The left side of a join, for all right partitions.
 pub(crate) struct Built {
     built: Arc<BuiltJoin>,
-    /// The memory that parked left rows hold.
-    _memory: HostMemory,
+    /// The place of the rows of both sides, if they are parked.
+    memory: HostMemory,
 }
 
 /// The left side under construction, awaited by all right partitions that read it.
@@ -52,7 +52,8 @@ async fn built(on: On, source: Source, partitions: usize, memory: HostMemory) ->
     let mut uploads = side.uploads(source, &on);
     let mut build = JoinBuild::new(&on.join.options, &stream);
     if on.join.may_be_parked {
-        build = build.memory(on.options.device_bytes);
+        let parking: Arc<dyn Parking> = memory.parking.clone();
+        build = build.memory(on.options.device_bytes).parking(&parking);
     }
     let mut is_first = true;
     loop {
@@ -67,15 +68,15 @@ async fn built(on: On, source: Source, partitions: usize, memory: HostMemory) ->
         is_first = false;
         let _timer = on.counters.baseline.elapsed_compute().timer();
         let (moved, keys) = side.split(&batch, &stream).map_err(external)?;
-        build.push(&moved, keys.columns()).await.map_err(external)?;
-        memory.parked(build.parked_bytes())?;
+        build.push(&moved, keys.columns()).await.map_err(|error| memory.parking.why(error))?;
+        memory.uploaded();
     }
     let _timer = on.counters.baseline.elapsed_compute().timer();
-    let built = Arc::new(build.finish(partitions).await.map_err(external)?);
+    let built = Arc::new(build.finish(partitions).await.map_err(|error| memory.parking.why(error))?);
     if let Some(narrowed) = &on.join.narrowed {
         narrowed.to(built.keys(), &stream).await?;
     }
-    Ok(Built { built, _memory: memory })
+    Ok(Built { built, memory })
 }
 
 impl Side {
@@ -154,7 +155,7 @@ impl Probe {
 
     /// The next rows of the join; `None` at the end.
     async fn joined(&mut self) -> Result<Option<DeviceBatch>> {
-        let Some((_, probe)) = &mut self.built else { return Ok(None) };
+        let Some((built, probe)) = &mut self.built else { return Ok(None) };
         loop {
             if let Some(rows) = probe.next().await.map_err(external)? {
                 return Ok(Some(rows));
@@ -163,7 +164,7 @@ impl Probe {
                 return Ok(None);
             }
             // The rows of the batch before are not needed any more.
-            self.memory.parked(probe.parked_bytes())?;
+            self.memory.uploaded();
             let taken = match self.uploads.gathered().await? {
                 Some(taken) => self.uploads.granted(taken, &self.memory.reservation, false)?,
                 None => None,
@@ -172,7 +173,9 @@ impl Probe {
                 Some(taken) => {
                     let right = self.uploads.upload(taken, &self.stream)?;
                     let (moved, keys) = self.on.join.right.split(&right, &self.stream).map_err(external)?;
-                    probe.push(&moved, keys.columns()).await.map_err(external)?;
+                    // The left side has the place of both sides.
+                    let pushed = probe.push(&moved, keys.columns()).await;
+                    pushed.map_err(|error| built.memory.parking.why(error))?;
                 }
                 None => {
                     self.ended = true;

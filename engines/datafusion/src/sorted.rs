@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use bowstring::compute::{Sorted as SortedRows, Sorting};
+use bowstring::compute::{Parking, Sorted as SortedRows, Sorting};
 use bowstring::{DeviceBatch, Stream};
 use datafusion::error::Result;
 use datafusion::physical_plan::sorts::sort::SortExec;
@@ -48,14 +48,17 @@ impl Sorted {
         let counters = Counters::new(task.metrics, task.partition, true);
         let all = Inputs::all_of(&task.schema);
         let columns = (all.used().to_vec(), all.schema());
-        let mut sorting = Sorting::new(self.order.columns(), &stream).memory(task.options.device_bytes);
+        let memory = task.host_memory();
+        let parking: Arc<dyn Parking> = memory.parking.clone();
+        let sorting = Sorting::new(self.order.columns(), &stream);
+        let mut sorting = sorting.memory(task.options.device_bytes).parking(&parking);
         if let Some(rows) = self.theirs().fetch() {
             sorting = sorting.limit(rows);
         }
         Ok(Rows {
             unsorted: Some((sorting, Uploads::new(source, columns, task.options, &counters))),
             sorted: None,
-            memory: task.host_memory(),
+            memory,
             busy: Busy::new(&stream, &counters),
             stream,
             counters,
@@ -115,10 +118,10 @@ impl BatchSource<DeviceBatch> for Rows {
             while let Some(taken) = uploads.gathered().await? {
                 let Some(taken) = uploads.granted(taken, &self.memory.reservation, false)? else { break };
                 let batch = uploads.upload(taken, &self.stream)?;
-                sorting.push(&batch).await.map_err(external)?;
-                self.memory.parked(sorting.parked_bytes())?;
+                sorting.push(&batch).await.map_err(|error| self.memory.parking.why(error))?;
+                self.memory.uploaded();
             }
-            self.sorted = Some(sorting.finish().await.map_err(external)?);
+            self.sorted = Some(sorting.finish().await.map_err(|error| self.memory.parking.why(error))?);
         }
         let Some(sorted) = &mut self.sorted else { return Ok(None) };
         let rows = sorted.next().await.map_err(external)?;

@@ -26,8 +26,12 @@ pub fn register(context: &SessionContext, name: &str, table: &Bound<'_, PyAny>) 
     let (py, reference) = (table.py(), TableReference::bare(name));
     // Text is a path, and so is what Python takes for one.
     if let Ok(path) = table.extract::<PathBuf>() {
-        context.deregister_table(reference).map_err(exception)?;
-        return wait(py, register_path(context, name, &path));
+        let before = context.deregister_table(reference.clone()).map_err(exception)?;
+        let made = wait(py, register_path(context, name, &path));
+        if let (Err(_), Some(before)) = (&made, before) {
+            context.register_table(reference, before).map_err(exception)?;
+        }
+        return made;
     }
     let made: Arc<dyn TableProvider> =
         if let Some(stream) = table.getattr_opt(intern!(py, "__arrow_c_device_stream__"))? {

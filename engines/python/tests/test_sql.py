@@ -125,6 +125,8 @@ def test_errors_say_who_must_act(session: Session) -> None:
             session.register("t", wrong)
     with pytest.raises(ValueError, match="there is no"):
         session.register("t", "nothing.parquet")
+    # A table gives way only to one that is there.
+    assert session.sql("SELECT count(*) AS n FROM t").to_arrow()["n"].to_pylist() == [len(ROWS)]
     with pytest.raises(TypeError):
         session.sql("select 1", {1: ROWS})  # type: ignore[dict-item]
 

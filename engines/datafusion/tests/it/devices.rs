@@ -154,7 +154,12 @@ async fn joins_larger_than_memory_come_in_parts() {
 
 /// A session over a pool, on a device.
 pub async fn pooled(pool: Arc<dyn MemoryPool>, device: &str) -> SessionContext {
-    let runtime = RuntimeEnvBuilder::new().with_memory_pool(pool).build_arc().unwrap();
+    with_runtime(RuntimeEnvBuilder::new().with_memory_pool(pool), device).await
+}
+
+/// A session with its own memory and disk, on a device.
+pub async fn with_runtime(runtime: RuntimeEnvBuilder, device: &str) -> SessionContext {
+    let runtime = runtime.build_arc().unwrap();
     let config = SessionConfig::new().with_target_partitions(1);
     let builder =
         SessionStateBuilder::new().with_config(config).with_runtime_env(runtime).with_default_features();

@@ -5,10 +5,12 @@ use std::sync::Arc;
 use bowstring::device::testing::{EmulatedDevice, EmulatorOptions};
 use bowstring_datafusion::name_device;
 use datafusion::arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
+use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
 use datafusion::execution::memory_pool::{GreedyMemoryPool, MemoryPool};
+use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::prelude::SessionContext;
 
-use crate::devices::{nothing_left, pooled};
+use crate::devices::{nothing_left, with_runtime};
 use crate::support::*;
 
 const JOINS: &[&str] = &[
@@ -26,6 +28,11 @@ const SORTS: &[&str] = &[
     "SELECT i32, i64, v, d15 FROM t WHERE i8 > 1 ORDER BY i32, i64 DESC NULLS LAST, v, d15",
     "SELECT l.v, l.i32, r.i64 FROM t AS l JOIN t AS r ON l.i64 = r.i64 AND l.i32 < r.i32 \
       ORDER BY v DESC, i32, r.i64",
+];
+
+const GROUPS: &[&str] = &[
+    "SELECT i64, v, count(*), sum(d15), max(w) FROM t GROUP BY i64, v",
+    "SELECT s, i64, min(day) FROM t GROUP BY CUBE (s, i64)",
 ];
 
 async fn limited(device: &str, bytes: usize) -> SessionContext {
@@ -96,27 +103,57 @@ async fn five_times_the_memory_of_a_device_is_enough() {
     }
 }
 
-/// Parked rows take memory of the session's pool, and give it back.
+/// Parked rows take memory of the session's pool, and then its temporary files, and give back both.
 #[tokio::test]
-async fn parked_rows_are_bounded_by_the_pool_of_the_session() {
+async fn parked_rows_are_bounded_by_the_session() {
     let device = EmulatedDevice::new(EmulatorOptions::default()).unwrap();
     name_device("parked", device.device());
-    for (bytes, fits) in [(5000, false), (10 << 20, true)] {
-        let mut refused = 0;
+    let plain = on("off").await;
+    register(&[&plain], "t", batches(8, true));
+    let none = || DiskManagerBuilder::default().with_mode(DiskManagerMode::Disabled);
+    let little = || DiskManagerBuilder::default().with_max_temp_directory_size(3000);
+    let sessions: [(usize, DiskManagerBuilder, bool); 4] = [
+        (5000, none(), false),
+        (5000, little(), false),
+        (5000, DiskManagerBuilder::default(), true),
+        (10 << 20, none(), true),
+    ];
+    for (bytes, disk, fits) in sessions {
+        let context = format!("{bytes} bytes, {disk:?}");
         let pool: Arc<dyn MemoryPool> = Arc::new(GreedyMemoryPool::new(bytes));
-        let context = pooled(pool.clone(), "parked").await;
-        answer(&context, "SET bowstring.device_bytes = 2000").await.unwrap();
-        for sql in JOINS.iter().chain(SORTS) {
-            match rows(&context, sql).await {
-                Ok(_) => {}
+        let runtime = RuntimeEnvBuilder::new().with_memory_pool(pool.clone()).with_disk_manager_builder(disk);
+        let session = with_runtime(runtime, "parked").await;
+        answer(&session, "SET bowstring.device_bytes = 2000").await.unwrap();
+        let (mut refused, mut spilled) = (0, 0);
+        for sql in JOINS.iter().chain(SORTS).chain(GROUPS) {
+            match rows(&session, sql).await {
+                Ok(mut found) => {
+                    let mut expected = rows(&plain, sql).await.unwrap();
+                    if !SORTS.contains(sql) {
+                        found.sort();
+                        expected.sort();
+                    }
+                    assert_eq!(found, expected, "{sql}, {context}");
+                    // With little space, another run may be refused.
+                    let text = rows(&session, &format!("EXPLAIN ANALYZE {sql}")).await;
+                    spilled += usize::from(text.is_ok_and(|text| spills(&text.join("\n"))));
+                }
                 Err(error) => {
                     refused += 1;
-                    assert!(error == "resources", "{sql}: {error}");
+                    let space = error.contains("max_temp_directory_size");
+                    assert!(error == "resources" || space, "{sql}, {context}: {error}");
                 }
             }
             nothing_left(&device, sql).await;
-            assert_eq!(pool.reserved(), 0, "{sql}");
+            assert_eq!(pool.reserved(), 0, "{sql}, {context}");
+            assert_eq!(session.runtime_env().disk_manager.used_disk_space(), 0, "{sql}, {context}");
         }
-        assert_eq!(refused == 0, fits, "{refused} refused");
+        assert_eq!(refused == 0, fits, "{refused} refused, {context}");
+        assert!(!fits || (spilled > 8) == (bytes == 5000), "{spilled} spilled, {context}");
     }
+}
+
+/// Whether a plan has written temporary files.
+fn spills(text: &str) -> bool {
+    text.split("spilled_bytes=").skip(1).any(|bytes| !bytes.starts_with("0"))
 }
