@@ -8,6 +8,7 @@ use bowstring_kernels::text::rows::{TextColumn, VIEWS};
 use bowstring_kernels::text::search::folds::FOLDS;
 use bowstring_kernels::text::search::head::Head;
 use bowstring_kernels::text::search::kernels::{TEXT, Text};
+use bowstring_kernels::text::search::pieces::words;
 use bowstring_kernels::text::search::test::Test;
 
 use crate::array::{Bitmap, Buffer, DeviceArray, Parts, Side, Slot, outside};
@@ -15,6 +16,7 @@ use crate::gpu::bitmap::{aligned, and, nulls_of};
 use crate::gpu::parts::none;
 use crate::gpu::rows::{offsets_of, rows_of};
 use crate::pass::{Pass, Reach, Table, bytes, validity};
+use crate::rules::pieces_of;
 use crate::transfer::sized_buffers;
 use crate::{Result, Stream};
 
@@ -30,15 +32,34 @@ pub(crate) async fn test(
     if rows == 0 {
         return none(pass, &DataType::Boolean);
     }
+    let pieces = match (test, right) {
+        (Test::Like, Side::Same(pattern)) => pieces_of(pattern),
+        (Test::Contains, Side::Same(needle)) if !needle.is_empty() => {
+            Some(vec![vec![], needle.to_vec(), vec![]])
+        }
+        _ => None,
+    };
+    let pieces: Vec<&[u8]> = pieces.iter().flatten().map(Vec::as_slice).collect();
+    let words = pieces.iter().map(|piece| words(piece)).collect::<Option<Vec<_>>>();
+    let (test, right) = match (&pieces[..], &words) {
+        ([], _) => (test, right),
+        ([whole], _) => (Test::Compare(2), Side::Same(whole)),
+        ([start, []], _) => (Test::StartsWith, Side::Same(start)),
+        ([[], end], _) => (Test::EndsWith, Side::Same(end)),
+        (_, Some(_)) => (Test::Pieces, right),
+        (_, None) => (test, right),
+    };
     let mut columns: Table<TextColumn> = Table::default();
     for side in [left, right] {
         columns.push(&described(&mut pass, side).await?);
     }
     let columns = pass.upload(columns.words())?;
-    let folds = match test {
-        Test::ILike => Some(pass.upload(&FOLDS.iter().map(|fold| fold.word()).collect::<Vec<_>>())?),
+    let table = match (test, words) {
+        (Test::ILike, _) => Some(FOLDS.iter().map(|fold| fold.word()).collect::<Vec<_>>()),
+        (Test::Pieces, Some(words)) => Some([&[words.len() as u64], words.as_flattened()].concat()),
         _ => None,
     };
+    let table = table.map(|words| pass.upload(&words)).transpose()?;
     let head = match (left, right) {
         (Side::Column(column), Side::Same(needle)) if column.layout().slots().next() == Some(Slot::Views) => {
             Head::of(test, needle)
@@ -56,7 +77,7 @@ pub(crate) async fn test(
         head_want,
         head_mask,
         head_rest,
-        folds: folds.map_or(In::absent(), |folds| folds.input()),
+        table: table.map_or(In::absent(), |table| table.input()),
         out: out.out(),
         fault: fault.out(),
     };

@@ -205,17 +205,26 @@ fn texts_that_are_found_often() {
         // The CPU gets more rows than one thread takes.
         let (rows, lens): (usize, &[usize]) = match target.name == "cpu" {
             true => (131_100, &[0, 1, 4, 5, 8, 9, 12, 13]),
-            false => (200, &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14]),
+            false => (200, &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 20]),
         };
-        let texts: StringArray =
-            (0..rows + 3).map(|_| rng.percent(95.0).then(|| letters(&mut rng, 20))).collect();
+        let texts: StringArray = (0..rows + 3)
+            .map(|_| {
+                let most = if rng.percent(50.0) { 20 } else { 70 };
+                rng.percent(95.0).then(|| letters(&mut rng, most))
+            })
+            .collect();
         for of in [DataType::Utf8, DataType::LargeUtf8, DataType::Utf8View] {
             let column = arrow_cast::cast(&texts, &of).unwrap();
             let ours = [target.import(&column).slice(3, rows).unwrap()].to_vec();
             let batch = DeviceBatch::try_new(Arc::new(schema_of(&of)), ours, rows).unwrap();
             let theirs = column.slice(3, rows);
             for len in lens {
-                let needle: String = (0..*len).map(|_| ['a', 'b'][rng.below(2)]).collect();
+                // Some needles are in a text.
+                let longest = texts.iter().take(200).flatten().max_by_key(|text| text.len()).unwrap();
+                let needle: String = match rng.percent(50.0) {
+                    true => longest[rng.below(longest.len() - len)..][..*len].to_owned(),
+                    false => (0..*len).map(|_| ['a', 'b'][rng.below(2)]).collect(),
+                };
                 let (half, rest) = needle.split_at(len / 2);
                 let patterns = [
                     format!("%{needle}%"),

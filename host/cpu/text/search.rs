@@ -12,6 +12,7 @@ use super::super::rows::offset;
 use super::super::vectorise::{Loop, vectorised};
 use super::layout::{INLINE, Layout, Offsets, Views, each_view};
 use super::needle::{At, Held, Left, Needle, held, kept, leading};
+use crate::rules::pieces_of;
 
 /// A pattern's prefix, its inner pieces in order, and its suffix.
 pub(super) struct Pieces<'a> {
@@ -59,20 +60,11 @@ impl<'a> Pattern<'a> {
 impl Pieces<'_> {
     /// Splits a pattern in which a backslash escapes the next character. `None` if it has `_` or no `%`.
     pub fn escaped(pattern: &[u8]) -> Option<Pieces<'static>> {
-        let (mut pieces, mut bytes) = (vec![vec![]], pattern.iter().copied());
-        while let Some(byte) = bytes.next() {
-            match byte {
-                b'_' => return None,
-                b'%' => pieces.push(vec![]),
-                // A backslash at the end of the pattern stands for itself.
-                b'\\' => pieces.last_mut()?.push(bytes.next().unwrap_or(byte)),
-                byte => pieces.last_mut()?.push(byte),
-            }
-        }
+        let mut pieces = pieces_of(pattern)?;
         let end = pieces.pop().filter(|_| !pieces.is_empty())?;
         let mut pieces = pieces.into_iter();
         let start = pieces.next()?;
-        let inside = pieces.filter(|piece| !piece.is_empty()).map(|piece| Finder::new(&piece).into_owned());
+        let inside = pieces.map(|piece| Finder::new(&piece).into_owned());
         Some(Pieces { start: start.into(), inside: inside.collect(), end: end.into() })
     }
 

@@ -57,6 +57,7 @@ impl Bench {
                 (col("s").eq("abcdefgh"), "s = 8 bytes"),
                 (col("s").starts_with("abc"), "s starts with 3 bytes"),
                 (col("s").contains("xyz"), "s contains 3 bytes"),
+                (col("s").like("%abcd%xyz%"), "s like '%abcd%xyz%'"),
                 (col("s").like("%ab%_c"), "s like '%ab%_c'"),
             ] {
                 self.computed(&format!("{name}, {of}"), ROWS * bytes + ROWS / 8, &rows, test);

@@ -7,7 +7,7 @@
 //! holds the first bytes of its row itself ([`Head`]).
 //!
 //! Bytes moved per row: its offsets or view, and as many of its bytes as the test reads, sixteen at a time;
-//! patterns read single bytes. Null rows are not read, so they may hold anything.
+//! patterns with `_` read single bytes. Null rows are not read, so they may hold anything.
 
 use crate::memory::{In, Out, TableRow};
 use crate::target::{Lane, Wave};
@@ -16,15 +16,16 @@ use super::find::{SPARE, contains};
 use super::folds::FOLDS;
 use super::head::Head;
 use super::like::{Folds, like};
+use super::pieces::consists_of;
 use super::test::Test;
-use super::test::kinds::{COMPARE, CONTAINS, IN, LIKE};
+use super::test::kinds::{COMPARE, CONTAINS, IN, LIKE, PIECES};
 use crate::text::rows::{Column, Row, TextColumn};
 
 /// Rows that one wave tests for each of its lanes.
 const ROWS_PER_LANE: u64 = 8;
 
 kernel! {
-    family "text", blocks 3 for text_like;
+    family "text", blocks 3 for text_like text_pieces;
     /// Tests the rows of a column.
     Text {
         /// Two rows of [`TextColumn`]: the rows to test, and those to test them against.
@@ -40,8 +41,8 @@ kernel! {
         /// The third word of that [`Head`].
         head_rest: u64,
         /// The table of case folding, for tests that ignore case: [`Fold::word`](super::folds::Fold::word)
-        /// of each of [`FOLDS`].
-        folds: In<u64>,
+        /// of each of [`FOLDS`]. Or the pieces of a pattern, as [`pieces::words`](super::pieces::words) says.
+        table: In<u64>,
         /// Receives a bit for each row that passes, in whole words. Null rows do not pass.
         out: Out<u32>,
         /// Lowered to the first row whose bytes are not inside its buffer; `u64::MAX` before.
@@ -54,6 +55,7 @@ kernel! {
         text_contains [3] = run::<CONTAINS>,
         text_like [4] = run::<LIKE>,
         text_in [6] = run::<IN>,
+        text_pieces [7] = run::<PIECES>,
     }
 }
 
@@ -65,7 +67,7 @@ fn run<const KIND: u32>(args: &Text, wave: &mut Wave) {
         return;
     }
     let (left, right) = (Column::new(args.columns, 0, wave), Column::new(args.columns, 1, wave));
-    let folds = Table(args.folds);
+    let table = Table(args.table);
     let (code, len, fault) = (args.test, args.len, args.fault);
     let list = args.columns.get(TextColumn::ROW + 4);
     let head = Head::from_words([args.head_want, args.head_mask, args.head_rest]);
@@ -75,7 +77,7 @@ fn run<const KIND: u32>(args: &Text, wave: &mut Wave) {
             if row >= len {
                 return Some(false);
             }
-            answer::<KIND>(left, right, head, list, code, folds, row, l)
+            answer::<KIND>(left, right, head, list, code, table, row, l)
         });
         wave.each(move |l| {
             if answers.at(l).is_none() {
@@ -104,12 +106,15 @@ fn answer<const KIND: u32>(
     head: Head,
     list: u64,
     code: u64,
-    folds: Table,
+    table: Table,
     row: u64,
     l: Lane<'_>,
 ) -> Option<bool> {
-    if !left.is_valid(row) || !right.is_valid(row) {
+    if !left.is_valid(row) || KIND != PIECES && !right.is_valid(row) {
         return Some(false);
+    }
+    if KIND == PIECES {
+        return Some(consists_of(left.row(row, l)?, table.0));
     }
     let (test, detail) = Test::parts(code);
     if KIND == COMPARE
@@ -125,7 +130,7 @@ fn answer<const KIND: u32>(
     let other = right.row(row, l)?;
     Some(match KIND {
         CONTAINS => contains(value, other, SPARE),
-        LIKE => like(value, other, folds, test == Test::ILIKE, SPARE),
+        LIKE => like(value, other, table, test == Test::ILIKE, SPARE),
         _ => {
             let (whole, same_length) = (test == Test::COMPARE, value.len == other.len);
             // If the test only asks for equality, different lengths decide it.
@@ -171,11 +176,11 @@ pub fn passes(test: Test, text: &[u8], other: &[u8]) -> bool {
         Test::Contains => contains(text, other, SPARE),
         Test::Like => like(text, other, FOLDS, false, SPARE),
         Test::ILike => like(text, other, FOLDS, true, SPARE),
-        Test::In => text == other,
+        Test::In | Test::Pieces => text == other,
     }
 }
 
-/// A table of folds in device memory.
+/// A table in device memory: of folds, or of pieces.
 #[derive(Clone, Copy)]
 struct Table(In<u64>);
 

@@ -6,4 +6,5 @@ pub mod head;
 pub mod kernels;
 pub mod like;
 mod piece;
+pub mod pieces;
 pub mod test;

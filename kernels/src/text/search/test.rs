@@ -18,6 +18,9 @@ pub enum Test {
     ILike,
     /// Whether the row equals one of the other column's rows, which MUST ascend.
     In,
+    /// Whether the row consists of the pieces of a pattern, in their order, with anything in between: the
+    /// first and the last, which may be empty, are where it begins and ends.
+    Pieces,
 }
 
 impl Test {
@@ -28,6 +31,7 @@ impl Test {
     pub(super) const LIKE: u32 = 4;
     pub(super) const ILIKE: u32 = 5;
     pub(super) const IN: u32 = 6;
+    pub(super) const PIECES: u32 = 7;
 
     /// Returns the code that kernels receive.
     pub const fn code(self) -> u64 {
@@ -39,6 +43,7 @@ impl Test {
             Test::Like => (Test::LIKE, 0),
             Test::ILike => (Test::ILIKE, 0),
             Test::In => (Test::IN, 0),
+            Test::Pieces => (Test::PIECES, 0),
         };
         (test as u64) << 8 | detail as u64
     }
@@ -50,6 +55,7 @@ impl Test {
             Test::Contains => kinds::CONTAINS,
             Test::Like | Test::ILike => kinds::LIKE,
             Test::In => kinds::IN,
+            Test::Pieces => kinds::PIECES,
         }
     }
 
@@ -66,4 +72,5 @@ pub(super) mod kinds {
     pub const CONTAINS: u32 = 3;
     pub const LIKE: u32 = 4;
     pub const IN: u32 = 6;
+    pub const PIECES: u32 = 7;
 }

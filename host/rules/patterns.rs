@@ -1,0 +1,23 @@
+//! Patterns of `LIKE` without `_`, which are searched for as bytes.
+
+/// Splits a pattern at its `%`, without those that a backslash escapes. The first and the last piece, which
+/// may be empty, are where a text begins and ends; those in between are not empty. One piece is the whole
+/// text. `None` if the pattern has a `_`.
+pub(crate) fn pieces_of(pattern: &[u8]) -> Option<Vec<Vec<u8>>> {
+    let (mut pieces, mut bytes) = (vec![vec![]], pattern.iter().copied());
+    while let Some(byte) = bytes.next() {
+        match byte {
+            b'_' => return None,
+            b'%' => pieces.push(vec![]),
+            // A backslash at the end of the pattern stands for itself.
+            b'\\' => pieces.last_mut()?.push(bytes.next().unwrap_or(byte)),
+            byte => pieces.last_mut()?.push(byte),
+        }
+    }
+    let (mut number, last) = (0, pieces.len() - 1);
+    pieces.retain(|piece| {
+        number += 1;
+        number == 1 || number == last + 1 || !piece.is_empty()
+    });
+    Some(pieces)
+}
