@@ -104,6 +104,26 @@ class Prediction:
         return max(self.limits, key=self.limits.get)
 
 
+def limits_of(of, waves, life, of_wave, touched, asked, given):
+    """Seconds that each limit allows some launches of an entry, which touch and ask for so many bytes in all."""
+    return {
+        "memory": touched / given.copy,
+        "caches": asked / (PROCESSORS * 64 * CLOCK),
+        "issue": waves * of_wave / (PROCESSORS * SCHEDULERS * CLOCK * given.achieved),
+        "latency": max(waves / (PROCESSORS * of["warps"]), 1.0) * life,
+    }
+
+
+def life_of(rounds, of_wave, given):
+    """Seconds that a wave lives: its rounds of loads, and its instructions one after the other."""
+    return rounds * given.latency + of_wave * given.dependent / CLOCK
+
+
+def together(each, given):
+    """The soft maximum of the limits."""
+    return sum(seconds**given.softness for seconds in each.values()) ** (1 / given.softness)
+
+
 def predict(tables, name, rows, waits, extra, given):
     """`extra`: bytes for each row that memory moves beyond those touched, if each access is to a sector of
     its own."""
@@ -128,18 +148,13 @@ def predict(tables, name, rows, waits, extra, given):
             continue
         waves = rows / a_wave * times
         of_wave = sass * a_wave / times / 32
-        life = rounds * given.latency + of_wave * given.dependent / CLOCK
-        each = {
-            "memory": touched * rows / given.copy,
-            "caches": float(asked) * rows / (PROCESSORS * 64 * CLOCK),
-            "issue": waves * of_wave / (PROCESSORS * SCHEDULERS * CLOCK * given.achieved),
-            "latency": max(waves / (PROCESSORS * of["warps"]), 1.0) * life,
-        }
+        life = life_of(rounds, of_wave, given)
+        each = limits_of(of, waves, life, of_wave, touched * rows, float(asked) * rows, given)
         for kind, seconds in each.items():
             limits[kind] += seconds
         overhead += times * life / 2
         limits["launches and waits"] += overhead
-        total += sum(seconds**given.softness for seconds in each.values()) ** (1 / given.softness) + overhead
+        total += together(each, given) + overhead
     limits["launches and waits"] += waits * given.wait
     return Prediction(total + waits * given.wait, limits, moved, slots)
 

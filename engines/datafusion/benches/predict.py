@@ -45,7 +45,7 @@ FOOT = """
 
 {largest}
 
-The first counts, on 28 November 2026, said 52.9 ms for query 13, of which `text_like` had 44.7, and 287 ms for all: it read a byte at
+The first counts, on 28 November 2026, said 52.9 ms for query 13, of which `text_like` had 44.7, and 291 ms for all: it read a byte at
 a time. `text_pieces` has taken its place.
 
 ## Published figures of others
@@ -70,15 +70,9 @@ def time(launches, entries, factor, batches, waits, given, cached):
             continue
         waves, touched, asked = waves * more, touched * more, asked * more
         moved = touched if cached else touched + 2 * max(asked - touched, 0)
-        life = rounds * given.latency + of_wave * given.dependent / predict.CLOCK
-        each = [
-            moved / given.copy,
-            asked / (predict.PROCESSORS * 64 * predict.CLOCK),
-            waves * of_wave / (predict.PROCESSORS * predict.SCHEDULERS * predict.CLOCK * given.achieved),
-            waves / (predict.PROCESSORS * of["warps"]) * life,
-        ]
-        total += sum(seconds**given.softness for seconds in each) ** (1 / given.softness)
-        total += count * (given.launch + life / 2)
+        life = predict.life_of(rounds, of_wave, given)
+        each = predict.limits_of(of, waves, life, of_wave, moved, asked, given)
+        total += predict.together(each, given) + count * (given.launch + life / 2)
     return total
 
 
