@@ -61,7 +61,7 @@ struct Mapped {
 }
 
 impl Parked {
-    /// No rows yet.
+    /// Begins with no rows, and a reservation of no memory.
     pub fn new(
         disk: Arc<DiskManager>,
         memory: MemoryReservation,
@@ -97,6 +97,8 @@ impl Parking for Parked {
                 Ok(columns)
             }
             Err(error) => {
+                // Nobody knows where a file ends of which a write failed: what comes later goes to another.
+                state.file = None;
                 state.failed = Some(error);
                 Err(Error::OutOfMemory { bytes, device: DeviceType::Cpu })
             }
