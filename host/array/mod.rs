@@ -26,7 +26,7 @@ pub(crate) use extents::{fits, number};
 pub(crate) use layout::{Layout, Slot, children, forbids_nulls, layout, null_member, says_null};
 pub use parts::{DeviceArray, Parts};
 pub use place::{Place, Ready};
-pub(crate) use side::{Side, outside};
+pub(crate) use side::{Side, all_inside, outside};
 pub(crate) use validate::well_formed;
 
 use arrow_schema::DataType;

@@ -1,7 +1,7 @@
 //! The operands of text tests.
 
 use super::{Bitmap, DeviceArray};
-use crate::Error;
+use crate::{Error, Result};
 
 /// One operand of a text test.
 #[derive(Clone, Copy)]
@@ -26,4 +26,12 @@ impl<'a> Side<'a> {
 /// The error for a row of text whose bytes are outside of their buffer.
 pub(crate) fn outside(row: usize) -> Error {
     Error::out_of_spec("text", format!("row {row} is not inside of its buffer"))
+}
+
+/// The error that a kernel has reported: the first row that is [`outside`], or `u64::MAX`.
+pub(crate) fn all_inside(words: &[u64]) -> Result<()> {
+    match words[0] {
+        u64::MAX => Ok(()),
+        row => Err(outside(row as usize)),
+    }
 }

@@ -66,8 +66,8 @@ pub struct Grouping {
 
 impl Grouping {
     /// Has parked groups kept elsewhere than in host memory.
-    pub fn parking(mut self, parking: &Arc<dyn Parking>) -> Grouping {
-        self.merged.parking(parking);
+    pub fn parking(mut self, parking: Arc<dyn Parking>) -> Grouping {
+        self.merged.parking(&parking);
         self
     }
 

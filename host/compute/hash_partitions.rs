@@ -17,6 +17,8 @@ const MOST: usize = 1 << 16;
 /// is bowstring's own. Each part is divided further if the number of parts is multiplied: part `i` of two is
 /// parts `2 * i` and `2 * i + 1` of four.
 ///
+/// Nested keys are hashed as their parts are, which copies some of these, and waits more often.
+///
 /// No columns, columns of different lengths, other numbers of parts, and more rows than `u32::MAX` are an
 /// error.
 ///

@@ -56,8 +56,8 @@ impl JoinBuild {
     }
 
     /// Has parked rows of both sides kept elsewhere than in host memory.
-    pub fn parking(self, parking: &Arc<dyn Parking>) -> JoinBuild {
-        JoinBuild { parking: Some(parking.clone()), ..self }
+    pub fn parking(self, parking: Arc<dyn Parking>) -> JoinBuild {
+        JoinBuild { parking: Some(parking), ..self }
     }
 
     pub(super) fn limited(self, memory: Option<usize>) -> JoinBuild {
@@ -69,7 +69,7 @@ impl JoinBuild {
         self.rows
     }
 
-    /// The bytes of rows in host memory.
+    /// The bytes of parked rows.
     pub fn parked_bytes(&self) -> usize {
         self.parked.as_ref().map_or(0, |parked| parked.rows.bytes())
     }

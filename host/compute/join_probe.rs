@@ -77,7 +77,7 @@ impl JoinProbe {
         }
     }
 
-    /// The bytes of rows in host memory.
+    /// The bytes of parked rows.
     pub fn parked_bytes(&self) -> usize {
         self.parked.bytes()
     }

@@ -76,15 +76,15 @@ impl Sorting {
     }
 
     /// Has parked rows kept elsewhere than in host memory.
-    pub fn parking(self, parking: &Arc<dyn Parking>) -> Sorting {
-        Sorting { parking: Some(parking.clone()), ..self }
+    pub fn parking(self, parking: Arc<dyn Parking>) -> Sorting {
+        Sorting { parking: Some(parking), ..self }
     }
 
     pub(super) fn limited(self, rows: Option<usize>, memory: Option<usize>) -> Sorting {
         Sorting { limit: rows, memory, ..self }
     }
 
-    /// The bytes of rows in host memory.
+    /// The bytes of parked rows.
     pub fn parked_bytes(&self) -> usize {
         self.runs.iter().map(HostRows::bytes).sum()
     }

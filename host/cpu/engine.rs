@@ -12,8 +12,8 @@ use super::assembly;
 use super::indices::Indices;
 use super::selection::{PARALLEL, Selection};
 use super::{
-    admitted, cast, concat, filter, group, hashed, join, logical, map, memory, nulls, program, sort, take,
-    text,
+    admitted, all_admitted, cast, concat, filter, group, hashed, join, logical, map, memory, nulls, program,
+    sort, take, text,
 };
 use crate::array::{Bitmap, DeviceArray, Parts, Side};
 use crate::engine::{
@@ -283,8 +283,7 @@ impl Engine for Cpu {
     }
 
     fn partition(&self, columns: &[DeviceArray], stream: &Stream) -> Result<Pending<DeviceArray>> {
-        let columns = columns.iter().map(|column| admitted(column).map(Cow::into_owned));
-        let columns = columns.collect::<Result<Vec<DeviceArray>>>()?;
+        let columns = all_admitted(columns)?;
         Ok(Pending::known(sort::partition(&columns, stream.device().host_pool())))
     }
 
@@ -294,16 +293,14 @@ impl Engine for Cpu {
         parts: usize,
         stream: &Stream,
     ) -> Result<Pending<HashPartitions>> {
-        let columns = columns.iter().map(|column| admitted(column).map(Cow::into_owned));
-        let columns = columns.collect::<Result<Vec<DeviceArray>>>()?;
+        let columns = all_admitted(columns)?;
         let rows = columns.first().map_or(0, DeviceArray::len);
         let (order, starts) = hashed::partition_by_hash(&columns, parts, stream.device().host_pool())?;
         Ok(Pending::known(Ok(HashPartitions { order: group::uint32(order, rows)?, starts })))
     }
 
     fn hash_rows(&self, columns: &[DeviceArray], stream: &Stream) -> Result<Pending<DeviceArray>> {
-        let columns = columns.iter().map(|column| admitted(column).map(Cow::into_owned));
-        let columns = columns.collect::<Result<Vec<DeviceArray>>>()?;
+        let columns = all_admitted(columns)?;
         let rows = columns.first().map_or(0, DeviceArray::len);
         let hashes = hashed::hash_rows(&columns, stream.device().host_pool())?;
         let parts = Parts { buffers: vec![hashes], ..Parts::new(DataType::UInt64, rows) };

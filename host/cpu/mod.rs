@@ -38,6 +38,6 @@ mod text;
 mod vectorise;
 mod written;
 
-use admitted::admitted;
+use admitted::{admitted, all_admitted};
 pub(crate) use engine::Cpu;
 pub(crate) use vectorise::VectorLevel;

@@ -11,7 +11,7 @@ use bowstring_kernels::text::search::kernels::{TEXT, Text};
 use bowstring_kernels::text::search::pieces::words;
 use bowstring_kernels::text::search::test::Test;
 
-use crate::array::{Bitmap, Buffer, DeviceArray, Parts, Side, Slot, outside};
+use crate::array::{Bitmap, Buffer, DeviceArray, Parts, Side, Slot, all_inside};
 use crate::gpu::bitmap::{aligned, and, nulls_of};
 use crate::gpu::parts::none;
 use crate::gpu::rows::{offsets_of, rows_of};
@@ -83,10 +83,7 @@ pub(crate) async fn test(
     };
     let entry = find(TEXT, &[test.kind()]).ok_or_else(|| pass.unsupported("text"))?;
     pass.launch(entry, &args)?;
-    pass.report(&fault, |words| match words[0] {
-        u64::MAX => Ok(()),
-        row => Err(outside(row as usize)),
-    })?;
+    pass.report(&fault, all_inside)?;
     let parts = pass.parts(DataType::Boolean, rows);
     let mut parts = match (left, right) {
         (Side::Column(left), Side::Column(right))

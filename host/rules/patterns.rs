@@ -8,16 +8,13 @@ pub(crate) fn pieces_of(pattern: &[u8]) -> Option<Vec<Vec<u8>>> {
     while let Some(byte) = bytes.next() {
         match byte {
             b'_' => return None,
+            // Nothing is between two `%` that follow each other.
+            b'%' if pieces.len() > 1 && pieces.last()?.is_empty() => {}
             b'%' => pieces.push(vec![]),
             // A backslash at the end of the pattern stands for itself.
             b'\\' => pieces.last_mut()?.push(bytes.next().unwrap_or(byte)),
             byte => pieces.last_mut()?.push(byte),
         }
     }
-    let (mut number, last) = (0, pieces.len() - 1);
-    pieces.retain(|piece| {
-        number += 1;
-        number == 1 || number == last + 1 || !piece.is_empty()
-    });
     Some(pieces)
 }

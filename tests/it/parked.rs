@@ -11,6 +11,7 @@ use bowstring::compute::{BoundQuery, Query};
 use bowstring::expr::{Expr, Options, col, count_distinct, first, max, mean, median, sum, variance};
 use bowstring::{DeviceBatch, Error, Result};
 
+use crate::beyond_memory::in_any_order;
 use crate::groups::batch_on;
 use crate::support::*;
 
@@ -106,22 +107,9 @@ fn nested_keys_are_parked() {
             let query = query(col("nested")).group_limit(limit).bind(&schema, &Options::default()).unwrap();
             let place = target.stream.device().place();
             let batches = Batches::new(schema.clone(), place, batches.clone().into_iter().map(Ok));
-            let mut found = vec![];
-            let mut count = 0;
-            for batch in query.run_batches(batches, &target.stream) {
-                let batch = batch.unwrap();
-                let columns: Vec<_> = batch
-                    .columns()
-                    .iter()
-                    .map(|column| crate::support::rows(&target.export(column)))
-                    .collect();
-                found.extend((0..batch.len()).map(|row| {
-                    format!("{:?}", columns.iter().map(|column| &column[row]).collect::<Vec<_>>())
-                }));
-                count += 1;
-            }
-            found.sort();
-            (found, count)
+            let groups: Vec<DeviceBatch> =
+                query.run_batches(batches, &target.stream).collect::<Result<_>>().unwrap();
+            (in_any_order(&groups, target), groups.len())
         };
         let (expected, one) = groups(1 << 30);
         let (found, count) = groups(20_000);

@@ -81,7 +81,7 @@ fn sorted(
 ) -> Result<Vec<DeviceBatch>> {
     let mut sorting = Sorting::new(&[(2, SortOptions::default())], &target.stream).memory(20_000);
     if let Some(place) = &place {
-        sorting = sorting.parking(place);
+        sorting = sorting.parking(place.clone());
     }
     rows.iter().try_for_each(|batch| ended(sorting.push(batch)))?;
     let mut made = vec![];
@@ -100,7 +100,7 @@ fn joined(
     let options = JoinOptions { kind: JoinKind::Full, ..JoinOptions::default() };
     let mut build = JoinBuild::new(&options, &target.stream).memory(20_000);
     if let Some(place) = &place {
-        build = build.parking(place);
+        build = build.parking(place.clone());
     }
     for batch in &rows[..4] {
         ended(build.push(batch, &batch.columns()[..1]))?;
@@ -127,7 +127,7 @@ fn grouped(
     let query = query.group_limit(5000).bind(rows[0].schema(), &Options::default())?;
     let mut grouping = query.grouping(&target.stream)?;
     if let Some(place) = &place {
-        grouping = grouping.parking(place);
+        grouping = grouping.parking(place.clone());
     }
     rows.iter().try_for_each(|batch| grouping.push(batch))?;
     grouping.finish()?.collect()

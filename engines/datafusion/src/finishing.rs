@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bowstring::array::Batches;
-use bowstring::compute::{Grouping, Parking};
+use bowstring::compute::Grouping;
 use bowstring::{DeviceBatch, Stream};
 use datafusion::error::Result;
 
@@ -31,18 +31,17 @@ pub(crate) struct Finishing {
 }
 
 impl Finishing {
-    pub fn new(run: Run, source: Source, parking: Parked) -> Result<Finishing> {
+    pub fn new(run: Run, source: Source, parking: Arc<Parked>) -> Result<Finishing> {
         let stream = stream_of(&run.device)?;
         let uploads = Uploads::new(source, columns(&run.program), &run.options, &run.counters);
         let busy = Busy::new(&stream, &run.counters);
-        Ok(Finishing { run, stream, uploads, groups: None, parking: Arc::new(parking), busy })
+        Ok(Finishing { run, stream, uploads, groups: None, parking, busy })
     }
 
     /// Groups the rows of all uploads.
     async fn grouped(&mut self, aggregated: &Aggregated) -> Result<Batches> {
-        let parking: Arc<dyn Parking> = self.parking.clone();
         let grouping = aggregated.aggregates.grouping(&self.stream).map_err(external)?;
-        let mut grouping = grouping.parking(&parking);
+        let mut grouping = grouping.parking(self.parking.clone());
         // A batch is in use until the next one has been pushed.
         let mut before = 0;
         while let Some(taken) = self.uploads.gathered().await? {

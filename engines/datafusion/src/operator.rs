@@ -53,13 +53,13 @@ impl Task<'_> {
 
     /// Memory for rows that may be parked.
     pub fn host_memory(&self) -> HostMemory {
-        HostMemory { reservation: self.reservation(), parking: Arc::new(self.parking()) }
+        HostMemory { reservation: self.reservation(), parking: self.parking() }
     }
 
     /// A place for rows that may be parked.
-    pub fn parking(&self) -> Parked {
+    pub fn parking(&self) -> Arc<Parked> {
         let disk = self.context.runtime_env().disk_manager.clone();
-        Parked::new(disk, self.reservation(), self.metrics, self.partition)
+        Arc::new(Parked::new(disk, self.reservation(), self.metrics, self.partition))
     }
 
     /// Memory of the session's pool, none yet.

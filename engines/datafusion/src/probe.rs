@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use bowstring::compute::{BuiltJoin, JoinBuild, JoinProbe, Parking};
+use bowstring::compute::{BuiltJoin, JoinBuild, JoinProbe};
 use bowstring::{Device, DeviceBatch, Stream};
 use datafusion::arrow::array::RecordBatch;
 use datafusion::error::{DataFusionError, Result};
@@ -52,8 +52,7 @@ async fn built(on: On, source: Source, partitions: usize, memory: HostMemory) ->
     let mut uploads = side.uploads(source, &on);
     let mut build = JoinBuild::new(&on.join.options, &stream);
     if on.join.may_be_parked {
-        let parking: Arc<dyn Parking> = memory.parking.clone();
-        build = build.memory(on.options.device_bytes).parking(&parking);
+        build = build.memory(on.options.device_bytes).parking(memory.parking.clone());
     }
     let mut is_first = true;
     loop {

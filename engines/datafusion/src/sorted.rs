@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use bowstring::compute::{Parking, Sorted as SortedRows, Sorting};
+use bowstring::compute::{Sorted as SortedRows, Sorting};
 use bowstring::{DeviceBatch, Stream};
 use datafusion::error::Result;
 use datafusion::physical_plan::sorts::sort::SortExec;
@@ -49,9 +49,8 @@ impl Sorted {
         let all = Inputs::all_of(&task.schema);
         let columns = (all.used().to_vec(), all.schema());
         let memory = task.host_memory();
-        let parking: Arc<dyn Parking> = memory.parking.clone();
         let sorting = Sorting::new(self.order.columns(), &stream);
-        let mut sorting = sorting.memory(task.options.device_bytes).parking(&parking);
+        let mut sorting = sorting.memory(task.options.device_bytes).parking(memory.parking.clone());
         if let Some(rows) = self.theirs().fetch() {
             sorting = sorting.limit(rows);
         }

@@ -11,7 +11,7 @@ mod rows;
 
 use arrow_schema::DataType;
 
-use super::admitted;
+use super::all_admitted;
 use super::hashed::{Columns, Nulls, RANGE, grouped};
 use super::memory;
 use crate::array::{Buffer, DeviceArray, Parts};
@@ -33,8 +33,7 @@ pub(super) fn group(columns: &[DeviceArray], stream: &Stream) -> Result<Pending<
 }
 
 fn groups(columns: &[DeviceArray], pool: &HostPool) -> Result<Groups> {
-    let columns = columns.iter().map(|column| Ok(admitted(column)?.into_owned()));
-    let columns = columns.collect::<Result<Vec<DeviceArray>>>()?;
+    let columns = all_admitted(columns)?;
     let (rows, seed) = (columns.first().map_or(0, DeviceArray::len), seed(0));
     let columns = Columns::new(&columns, pool)?;
     let keys = columns.keys(Nulls::Equal);

@@ -6,7 +6,7 @@ use bowstring_kernels::group::segments::{SPANS, Spans};
 
 use super::keys::{described, make_words};
 use super::segments::placed;
-use crate::array::{DeviceArray, outside};
+use crate::array::{DeviceArray, all_inside};
 use crate::engine::HashPartitions;
 use crate::pass::{Looks, Pass, Pending};
 use crate::{Result, Stream};
@@ -47,9 +47,7 @@ pub(crate) fn partition_by_hash(
         let mut looks = Looks::default();
         let [fault, spans] = [&fault, &spans].map(|region| looks.at([region]));
         let read = looks.read(&mut pass).await?;
-        if read[&fault][0] != u64::MAX {
-            return Err(outside(read[&fault][0] as usize));
-        }
+        all_inside(&read[&fault])?;
         let mut starts = vec![0];
         // A word has a part's first place below, and the place after its last above.
         let lengths = read[&spans].iter().take(parts).map(|span| (span >> 32) - (span & 0xffff_ffff));
@@ -73,10 +71,7 @@ pub(crate) fn hash_rows(columns: &[DeviceArray], stream: &Stream) -> Result<Pend
         let fault = pass.upload(&[u64::MAX])?;
         let made = make_words(&mut pass, &keys, rows, false, SEED, &fault)?;
         let hashes = made.region.ok_or_else(|| pass.unsupported("keys"))?;
-        pass.report(&fault, |words| match words[0] {
-            u64::MAX => Ok(()),
-            row => Err(outside(row as usize)),
-        })?;
+        pass.report(&fault, all_inside)?;
         let hashes = pass.array(UInt64, rows, &hashes)?;
         pass.finish()?;
         Ok(hashes)

@@ -8,7 +8,7 @@ use bowstring_kernels::memory::In;
 use bowstring_kernels::target::find;
 
 use super::pairs::{Ordered, pairs};
-use crate::array::{Bitmap, DeviceArray, outside};
+use crate::array::{Bitmap, DeviceArray, all_inside};
 use crate::engine::Table;
 use crate::gpu::group::ids::{Hashed, Numbered, numbered};
 use crate::gpu::group::keys::{Key, Range, described, make_words};
@@ -196,10 +196,7 @@ impl DeviceTable {
         }
         let fault = pass.upload(&[u64::MAX])?;
         let words = make_words(pass, &keys, rows, self.exact, self.seed, &fault)?.words;
-        pass.report(&fault, |words| match words[0] {
-            u64::MAX => Ok(()),
-            row => Err(outside(row as usize)),
-        })?;
+        pass.report(&fault, all_inside)?;
         let (valid, valid_offset) = valid.as_ref().map_or((In::absent(), 0), bits);
         let out_valid = pass.output(rows.div_ceil(32) * 4)?;
         let mut found = pass.rows(rows, 4)?;

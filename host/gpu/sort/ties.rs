@@ -11,7 +11,7 @@ use bowstring_kernels::sort::ties::{
 use super::digits::{Placements, entry, reorder};
 use super::keys::{Key, Part};
 use crate::Result;
-use crate::array::{DeviceArray, outside};
+use crate::array::{DeviceArray, all_inside};
 use crate::gpu::structure::Marked;
 use crate::gpu::structure::counted;
 use crate::gpu::text::text_column;
@@ -90,10 +90,7 @@ pub(super) async fn sorted(pass: &mut Pass, parts: &[Part<'_>], rows: usize) -> 
                     own.launch(make, &args)?;
                     if from == 0 {
                         // Later words are of the same texts.
-                        pass.report(&fault, |words| match words[0] {
-                            u64::MAX => Ok(()),
-                            row => Err(outside(row as usize)),
-                        })?;
+                        pass.report(&fault, all_inside)?;
                     }
                     let step = Step {
                         key: Key { words: words.input(), width: 8 },

@@ -7,7 +7,7 @@ use bowstring_kernels::memory::In;
 use bowstring_kernels::target::find;
 
 use super::Marked;
-use crate::array::{Bitmap, Buffer, DeviceArray, Slot, outside};
+use crate::array::{Bitmap, Buffer, DeviceArray, Slot, all_inside, outside};
 use crate::gpu::bitmap::aligned;
 use crate::gpu::mask::Mask;
 use crate::gpu::rows::{rows_of, unit};
@@ -95,10 +95,7 @@ pub(crate) async fn stretches(pass: &mut Pass, array: &DeviceArray) -> Result<Re
     let args =
         Stretches { values, pieces, valid, valid_offset, column, rows, out: out_bits, fault: fault.out() };
     pass.launch(entry, &args)?;
-    pass.report(&fault, |words| match words[0] {
-        u64::MAX => Ok(()),
-        row => Err(outside(row as usize)),
-    })?;
+    pass.report(&fault, all_inside)?;
     Ok(out)
 }
 

@@ -52,7 +52,7 @@ impl Piece {
 /// Returns whether a row consists of the pieces of a table, with anything in between.
 #[inline(always)]
 pub(super) fn consists_of(row: Row, pieces: In<u64>) -> bool {
-    // What can be read again is, because registers are few.
+    // Registers are few, so the last piece is read again rather than kept.
     let (first, last) = (Piece::of(pieces, 0), || pieces.get(0) - 1);
     let both = first.len + Piece::of(pieces, last()).len;
     if row.len < both || !first.is_at(row, 0) {
