@@ -9,8 +9,9 @@ import re
 import sys
 from pathlib import Path
 
+from figures import ROOT, collect
+from pages import short
 from plot import line_plot
-from report import ROOT, collect, short
 
 WORKS = {
     "group": (r"group/cpu/int64/(\d+)/(\d+)/no-nulls/1", 100, "Sums by a key, a group for 100 rows"),

@@ -12,6 +12,9 @@ import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 from unittest import mock
 
+import drawings
+import figures
+import pages
 import redraw
 import report
 
@@ -113,7 +116,7 @@ class Report(unittest.TestCase):
 
     def works(self):
         """Figures for each work in the picture of a page."""
-        for at, work in enumerate(report.WORKS):
+        for at, work in enumerate(drawings.WORKS):
             figure(self.folder, work, "bowstring", 0.01, 4_000_000)
             figure(self.folder, work, "arrow-rs (one thread)", 0.02 + at / 100, 4_000_000)
 
@@ -141,7 +144,7 @@ class Report(unittest.TestCase):
     def test_the_picture_is_drawn_again_from_the_page(self):
         self.works()
         self.say({"id": KEPT, "bytes": 4_000_000, "sectors": 3_000_000})
-        benches, copies = redraw.read(self.report())
+        benches, copies = pages.read(self.report())
         self.assertEqual(round(copies.near("cpu", 4_000_000) / 1e9, 3), 20)
         kept = benches[KEPT]
         self.assertEqual((kept.seconds, round(kept.bytes), round(kept.sectors)), ({"bowstring": 4e-4, "arrow-rs": 8e-4}, 4_000_000, 3_040_000))
@@ -153,10 +156,10 @@ class Report(unittest.TestCase):
         self.assertEqual(drawn.read_text(), before)
 
     def test_the_readmes_figures_are_the_pages(self):
-        readme = (report.ROOT / "README.md").read_text()
+        readme = (figures.ROOT / "README.md").read_text()
         [path] = re.findall(r"\((benches/results/[\w-]+)-overview\.svg\)", readme)
-        benches, _ = redraw.read((report.ROOT / f"{path}.md").read_text())
-        for name, label in report.WORKS.items():
+        benches, _ = pages.read((figures.ROOT / f"{path}.md").read_text())
+        for name, label in drawings.WORKS.items():
             ours, *peers = map(float, self.row(readme, label.replace("\n", " "))[1:])
             known = {who.partition(" (")[0]: seconds * 1e3 for who, seconds in benches[name].seconds.items()}
             for said, who in zip([ours, *peers], ["bowstring", "arrow-rs", "polars", "pyarrow"], strict=True):
@@ -165,7 +168,7 @@ class Report(unittest.TestCase):
     def test_a_page_without_its_picture_says_so(self):
         self.works()
         none = lambda *_what, **_how: None
-        with mock.patch.object(report, "line_plot", none), mock.patch.object(report, "bar_plot", none):
+        with mock.patch.object(drawings, "line_plot", none), mock.patch.object(drawings, "bar_plot", none):
             page = self.report()
         self.assertIn("The picture is not drawn yet", page)
         self.assertEqual(list(self.out.glob("*.svg")), [])

@@ -1,0 +1,103 @@
+"""How figures stand on a page: tables of them, and a reader that finds them there again."""
+
+import math
+import re
+
+from figures import DEVICES, Bench, Copies
+
+UNITS = {"s": 1, "ms": 1e3, "µs": 1e6, "ns": 1e9}
+POWERS = {"": 0, "Ki": 10, "Mi": 20, "Gi": 30}
+
+
+def short(rows):
+    for power, unit in [(30, "Gi"), (20, "Mi"), (10, "Ki")]:
+        if rows >= 1 << power and rows % (1 << power) == 0:
+            return f"{rows >> power} {unit}"
+    return f"{rows:,}"
+
+
+def duration(seconds):
+    if seconds is None:
+        return "-"
+    for unit, factor in [("s", 1), ("ms", 1e3), ("µs", 1e6)]:
+        if seconds * factor >= 1:
+            return f"{seconds * factor:.3g} {unit}" if seconds * factor < 1000 else f"{seconds * factor:,.0f} {unit}"
+    return f"{seconds * 1e9:.3g} ns"
+
+
+def order(bench):
+    percent = re.match(r"[\d.]+", bench.kept)
+    shape = re.sub(r"^[\d.]+%-", "", bench.kept)
+    return (bench.type, bench.validity, int(bench.columns), -int(bench.rows), shape, float(percent[0]) if percent else 0)
+
+
+def table(benches, copies):
+    """A table of one operation on one device."""
+    whos = sorted({who for bench in benches for who in bench.peers()})
+    wall = any("bowstring-wall" in bench.seconds for bench in benches)
+    sectors = any(bench.sectors for bench in benches)
+    head = ["type/rows/kept/validity/columns", "ours", *(["wall"] if wall else []), "GB/s", "of copy"]
+    head += [*(["of copy, sectors"] if sectors else []), *whos, "best peer / ours"]
+    out = ["| " + " | ".join(head) + " |", "| --- |" + " ---: |" * (len(head) - 1)]
+    for bench in sorted(benches, key=order):
+        ours = bench.ours()
+        copied, best = copies.near(bench.device, bench.bytes), bench.best_peer()
+
+        def share(moved):
+            return f"{moved / ours / copied:.2f}" if ours and copied and moved else "-"
+
+        row = ["/".join(bench.id.split("/")[2:]), duration(ours)]
+        row += [duration(bench.seconds.get("bowstring-wall"))] if wall else []
+        rate = bench.bytes / ours if bench.bytes else None
+        row += [f"{rate / 1e9:,.3g}" if rate and rate < 1e12 else f"{(rate or 0) / 1e9:,.0f}", share(bench.bytes)]
+        row += [share(bench.sectors)] if sectors else []
+        row += [duration(bench.seconds.get(who)) for who in whos]
+        # Rounded down, so that 1.00 never hides a slower result.
+        row += [f"{math.floor(best[1] * 100 + 1e-6) / 100:.2f}" if best else "-"]
+        out.append("| " + " | ".join(row) + " |")
+    return out
+
+
+def seconds(shown):
+    """Parses the output of `report.duration`."""
+    if shown == "-":
+        return None
+    value, unit = shown.replace(",", "").split()
+    return float(value) / UNITS[unit]
+
+
+def read(page):
+    """Every bench of a page, and its rates of copies."""
+    benches, heading, columns = {}, None, None
+    for line in page.splitlines():
+        if found := re.fullmatch(r"## (\w+) on (\w+)", line):
+            device = {name: key for key, name in DEVICES.items()}.get(found[2])
+            heading, columns = (found[1], device) if device else None, None
+        elif found := re.match(r"Copies on (\w+), GB/s[^:]*: (.*)\.$", line):
+            device = {name: key for key, name in DEVICES.items()}[found[1]]
+            for size, power, rate in re.findall(r"([\d,]+) ?(\w*?)B ([\d.,]+)(?=, |$)", found[2]):
+                moved = int(size.replace(",", "")) << POWERS[power]
+                bench = Bench(f"copy/{device}/bytes/{moved}/-/-/1")
+                bench.bytes, bench.seconds = moved, {"copy": moved / (float(rate.replace(",", "")) * 1e9)}
+                benches[bench.id] = bench
+        elif heading and line.startswith("| type/rows"):
+            columns = [cell.strip() for cell in line.strip("|").split("|")]
+        elif columns and line.startswith("| ") and not line.startswith("| ---"):
+            row = dict(zip(columns, (cell.strip() for cell in line.strip("|").split("|"))))
+            bench = Bench("/".join([*heading, row.pop("type/rows/kept/validity/columns")]))
+            bench.row = row
+            benches[bench.id] = bench
+    copies = Copies(benches)
+    for bench in benches.values():
+        row = getattr(bench, "row", None)
+        if row:
+            known = {"ours": "bowstring", "wall": "bowstring-wall"}
+            figures = ["GB/s", "of copy", "of copy, sectors", "best peer / ours"]
+            bench.seconds = {known.get(who, who): seconds(shown) for who, shown in row.items() if who not in figures}
+            bench.seconds = {who: time for who, time in bench.seconds.items() if time}
+            bench.bytes = float(row["GB/s"].replace(",", "")) * 1e9 * bench.ours()
+            share = row.get("of copy, sectors", "-")
+            # An unchanged share means unchanged bytes, and the rate has more digits.
+            if share not in ("-", row["of copy"]):
+                bench.sectors = float(share) * copies.near(bench.device, bench.bytes) * bench.ours()
+    return benches, copies
