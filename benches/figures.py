@@ -2,6 +2,7 @@
 
 import json
 import math
+import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -51,6 +52,13 @@ def collect(folder, hours):
     newest = max((path.stat().st_mtime for path in found), default=0)
     benches, devices, absent = {}, {}, {}
 
+    def note(bench, who, seconds):
+        # A clock may fail; a ratio to zero, or to what is no number, would say nothing.
+        if math.isfinite(seconds) and seconds > 0:
+            bench.seconds[who] = seconds
+        else:
+            print(f"left out: {bench.id}, {who}: {seconds} s", file=sys.stderr)
+
     def of(name):
         if name.count("/") == 6 and name.split("/")[1] in DEVICES:
             return benches.setdefault(name, Bench(name))
@@ -62,7 +70,7 @@ def collect(folder, hours):
         about, estimates = json.loads(path.read_text()), json.loads((path.parent / "estimates.json").read_text())
         bench = of(about["group_id"])
         if bench:
-            bench.seconds[about["function_id"]] = estimates["median"]["point_estimate"] / 1e9
+            note(bench, about["function_id"], estimates["median"]["point_estimate"] / 1e9)
             bench.bytes = (about.get("throughput") or {}).get("Bytes", bench.bytes)
     for path in sorted(folder.glob("*.jsonl")):
         for line in lines(path):
@@ -75,7 +83,7 @@ def collect(folder, hours):
             elif "who" in line and "seconds" in line:
                 bench = of(line["id"])
                 if bench:
-                    bench.seconds[line["who"]] = line["seconds"]
+                    note(bench, line["who"], line["seconds"])
                     bench.bytes = bench.bytes or line.get("bytes")
             elif line.get("id") in benches:
                 benches[line["id"]].bytes = line["bytes"]

@@ -58,35 +58,59 @@ def table(benches, copies):
     return out
 
 
-def seconds(shown):
-    """Parses the output of `report.duration`."""
-    if shown == "-":
+def number(shown):
+    """Parses a number that may have commas; None for anything else, as people edit pages."""
+    try:
+        return float(shown.replace(",", ""))
+    except ValueError:
         return None
-    value, unit = shown.replace(",", "").split()
-    return float(value) / UNITS[unit]
+
+
+def seconds(shown):
+    """Parses the output of `duration`: None for what is no time that can pass."""
+    value, _, unit = shown.partition(" ")
+    value = number(value)
+    return value / UNITS[unit] if value and unit in UNITS and 0 < value < math.inf else None
+
+
+def device(shown):
+    """The device in ids that a page calls so."""
+    return {name: key for key, name in DEVICES.items()}.get(shown)
+
+
+def copy_rates(shown, kind):
+    """Parses a list of sizes and of the rates of their copies: benches of copies, by their ids."""
+    benches = {}
+    for size, power, rate in re.findall(r"([\d,]+) ?(\w*?)B ([\d.,]+)(?=, |$)", shown):
+        moved, rate = int(number(size)) << POWERS[power], number(rate)
+        if rate:
+            bench = Bench(f"copy/{kind}/bytes/{moved}/-/-/1")
+            bench.bytes, bench.seconds = moved, {"copy": moved / (rate * 1e9)}
+            benches[bench.id] = bench
+    return benches
+
+
+def cells(line):
+    return [cell.strip() for cell in line.strip("|").split("|")]
 
 
 def read(page):
     """Every bench of a page, and its rates of copies."""
     benches, heading, columns = {}, None, None
     for line in page.splitlines():
-        if found := re.fullmatch(r"## (\w+) on (\w+)", line):
-            device = {name: key for key, name in DEVICES.items()}.get(found[2])
-            heading, columns = (found[1], device) if device else None, None
+        if line.startswith("## "):
+            found = re.fullmatch(r"## (\w+) on (\w+)", line)
+            heading, columns = (found[1], device(found[2])) if found and device(found[2]) else None, None
         elif found := re.match(r"Copies on (\w+), GB/s[^:]*: (.*)\.$", line):
-            device = {name: key for key, name in DEVICES.items()}[found[1]]
-            for size, power, rate in re.findall(r"([\d,]+) ?(\w*?)B ([\d.,]+)(?=, |$)", found[2]):
-                moved = int(size.replace(",", "")) << POWERS[power]
-                bench = Bench(f"copy/{device}/bytes/{moved}/-/-/1")
-                bench.bytes, bench.seconds = moved, {"copy": moved / (float(rate.replace(",", "")) * 1e9)}
-                benches[bench.id] = bench
+            benches |= copy_rates(found[2], device(found[1]))
         elif heading and line.startswith("| type/rows"):
-            columns = [cell.strip() for cell in line.strip("|").split("|")]
+            columns = cells(line)
         elif columns and line.startswith("| ") and not line.startswith("| ---"):
-            row = dict(zip(columns, (cell.strip() for cell in line.strip("|").split("|"))))
-            bench = Bench("/".join([*heading, row.pop("type/rows/kept/validity/columns")]))
-            bench.row = row
-            benches[bench.id] = bench
+            row = dict(zip(columns, cells(line)))
+            name = "/".join([*heading, row.pop("type/rows/kept/validity/columns")])
+            if name.count("/") == 6:
+                bench = benches[name] = Bench(name)
+                bench.row = row
     copies = Copies(benches)
     for bench in benches.values():
         row = getattr(bench, "row", None)
@@ -95,9 +119,9 @@ def read(page):
             figures = ["GB/s", "of copy", "of copy, sectors", "best peer / ours"]
             bench.seconds = {known.get(who, who): seconds(shown) for who, shown in row.items() if who not in figures}
             bench.seconds = {who: time for who, time in bench.seconds.items() if time}
-            bench.bytes = float(row["GB/s"].replace(",", "")) * 1e9 * bench.ours()
-            share = row.get("of copy, sectors", "-")
+            bench.bytes = (number(row.get("GB/s", "-")) or 0) * 1e9 * (bench.ours() or 0)
+            share, copied = row.get("of copy, sectors", "-"), copies.near(bench.device, bench.bytes)
             # An unchanged share means unchanged bytes, and the rate has more digits.
-            if share not in ("-", row["of copy"]):
-                bench.sectors = float(share) * copies.near(bench.device, bench.bytes) * bench.ours()
+            if copied and share not in ("-", row["of copy"]):
+                bench.sectors = float(share) * copied * bench.ours()
     return benches, copies

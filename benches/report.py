@@ -27,6 +27,7 @@ from figures import DEVICES, ROOT, Copies, collect
 from pages import short, table
 from targets import reached
 
+# The first tables of a page; those of other operations follow by name.
 OPERATIONS = ["filter", "coalesce", "take", "cast", "null_count", "is_null"]
 
 
@@ -98,8 +99,9 @@ def write(benches, devices, absent, out, date, name, notes):
         if any(bench.device == device for bench in measured):
             page += [f"## Targets on {DEVICES[device]}", ""]
             page += [*reached(measured, copies, device), ""]
+    others = sorted({bench.operation for bench in measured} - set(OPERATIONS))
     for device in DEVICES:
-        for operation in OPERATIONS:
+        for operation in OPERATIONS + others:
             group = [bench for bench in measured if (bench.operation, bench.device) == (operation, device)]
             if group:
                 page += [f"## {operation} on {DEVICES[device]}", "", *table(group, copies), ""]

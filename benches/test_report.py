@@ -4,6 +4,7 @@ leaves it, with known figures."""
 import contextlib
 import io
 import json
+import math
 import os
 import re
 import tempfile
@@ -96,6 +97,28 @@ class Report(unittest.TestCase):
         # 50 GB/s, 20 in sectors, of a copy's 100; the table has no peer.
         self.assertEqual(row[1:], ["100 µs", "200 µs", "50", "0.50", "0.20", "-"])
         self.assertIn("- CUDA: A GPU", page)
+
+    def test_a_page_holds_every_operation(self):
+        name = "sort/cpu/int64/1048576/all/no-nulls/1"
+        figure(self.folder, name, "bowstring", 0.02, 4_000_000)
+        page = self.report()
+        self.assertEqual(self.row(page, "int64/1048576/all/no-nulls/1")[1:], ["20 ms", "0.2", "0.01", "-"])
+        self.assertEqual(pages.read(page)[0][name].seconds, {"bowstring": 0.02})
+
+    def test_a_time_that_cannot_pass_is_left_out(self):
+        for name, seconds in [("int8", 0), ("int16", math.nan)]:
+            figure(self.folder, f"filter/cpu/{name}/1048576/50%-uniform/no-nulls/1", "bowstring", seconds, 4_000_000)
+        self.say({"id": KEPT, "who": "polars", "seconds": 0}, file="peers.jsonl")
+        with contextlib.redirect_stderr(io.StringIO()) as said:
+            page = self.report()
+        self.assertNotRegex(page, "int8|int16|polars")
+        self.assertEqual(said.getvalue().count("left out: filter/cpu/int"), 3, said.getvalue())
+
+    def test_a_page_that_somebody_edited_is_read_all_the_same(self):
+        page = self.report().replace("| 400 µs |", "| slow |").replace("| int32/8192/", "| 8192/")
+        benches, _ = pages.read(page)
+        self.assertEqual(benches[KEPT].seconds, {"arrow-rs": 8e-4})
+        self.assertNotIn("filter/cpu/int32/8192/50%-uniform/no-nulls/1", benches)
 
     def test_targets_are_held_against_the_worst(self):
         figure(self.folder, "copy/cuda/bytes/1000000/-/-/1", "copy", 0.00002, 2_000_000)
