@@ -54,7 +54,7 @@ def collect(folder, hours):
 
     def note(bench, who, seconds):
         # A clock may fail; a ratio to zero, or to what is no number, would say nothing.
-        if math.isfinite(seconds) and seconds > 0:
+        if 0 < seconds < math.inf:
             bench.seconds[who] = seconds
         else:
             print(f"left out: {bench.id}, {who}: {seconds} s", file=sys.stderr)

@@ -25,6 +25,12 @@ def duration(seconds):
     return f"{seconds * 1e9:.3g} ns"
 
 
+def rates(known):
+    """Rates of copies by size, as `copy_rates` reads them."""
+    sizes = ", ".join(f"{short(size)}B {rate / 1e9:,.1f}" for size, rate in sorted(known.items()))
+    return f"GB/s read and written, by what is moved: {sizes}"
+
+
 def order(bench):
     percent = re.match(r"[\d.]+", bench.kept)
     shape = re.sub(r"^[\d.]+%-", "", bench.kept)

@@ -4,6 +4,9 @@ it. A later run on the same machine replaces them. Plots of the rates go to a fo
 
     cargo bench && python3 benches/report.py
 
+The new page stands beside the last one of the same processor (`changes.py`). If a figure is more than 10 % slower, the
+page names it, and the report ends with status 1; `--accept` takes the page all the same.
+
 Reads criterion's folder (its medians, and `bowstring.jsonl`, in which the benches record the bytes that each
 moves and the available devices), and every other `*.jsonl` in it, the output of peers, one object a line:
 
@@ -22,9 +25,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+from changes import Changes
 from drawings import WORKS, draw, picture
 from figures import DEVICES, ROOT, Copies, collect
-from pages import short, table
+from pages import rates, table
 from targets import reached
 
 # The first tables of a page; those of other operations follow by name.
@@ -73,12 +77,12 @@ def commit():
     return "unknown"
 
 
-def write(benches, devices, absent, out, date, name, notes):
+def write(benches, facts, beside, out, date, name, notes):
     """Writes the report and its picture; returns the report's path."""
     copies = Copies(benches)
     measured = [bench for bench in benches.values() if bench.operation != "copy" and bench.ours()]
     page = [f"# Benches, {date}, {name}", ""]
-    page += [f"- {fact}" for fact in machine(devices, absent)]
+    page += [f"- {fact}" for fact in facts]
     page += [f"- commit {commit()}", *(f"- {note}" for note in notes), ""]
     page += ["Medians. GB/s are bytes read and written by the model in `benches/support/model.rs`; \"of copy\" is that rate"]
     page += ["over what a copy of about as many bytes reaches in the same run. Where few rows are kept, more than that is no"]
@@ -92,9 +96,9 @@ def write(benches, devices, absent, out, date, name, notes):
         page += [f"Faster than every peer measured: {len(ratios) - len(slower)} of {len(ratios)} benches."]
         page += [f"Slower: {', '.join(f'`{b.id}` ({r:.2f}, {b.best_peer()[0]})' for r, b in slower)}."] if slower else []
         page += [""]
-    for device, rates in copies.rates.items():
-        sizes = ", ".join(f"{short(size)}B {rate / 1e9:,.1f}" for size, rate in sorted(rates.items()))
-        page += [f"Copies on {DEVICES[device]}, GB/s read and written, by what is moved: {sizes}.", ""]
+    for device, known in copies.rates.items():
+        page += [f"Copies on {DEVICES[device]}, {rates(known)}.", ""]
+    page += beside
     for device in ["cuda", "rocm"]:
         if any(bench.device == device for bench in measured):
             page += [f"## Targets on {DEVICES[device]}", ""]
@@ -124,6 +128,7 @@ def main(arguments=None):
     parser.add_argument("--date", default=datetime.date.today().isoformat())
     parser.add_argument("--hours", type=float, default=24, help="leave out what is so much older than the last figure")
     parser.add_argument("--note", action="append", default=[], help="a line more for the head, such as what else ran")
+    parser.add_argument("--accept", action="store_true", help="take the page although figures are slower")
     options = parser.parse_args(arguments)
     benches, devices, absent = collect(Path(options.criterion), options.hours)
     if not any(bench.ours() for bench in benches.values()):
@@ -132,9 +137,14 @@ def main(arguments=None):
     name = options.machine or (gpus[0].split(",")[0] if gpus else f"cpu-{len(os.sched_getaffinity(0))}-cores")
     name = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
     options.out.mkdir(parents=True, exist_ok=True)
-    print(write(benches, devices, absent, options.out, options.date, name, options.note))
-    draw([bench for bench in benches.values() if bench.operation != "copy" and bench.ours()], Copies(benches), options.plots)
+    facts = machine(devices, absent)
+    changes = Changes(benches, facts, options.out, f"{name}.md", options.accept)
+    print(write(benches, facts, changes.section(), options.out, options.date, name, options.note))
+    draw(list(changes.measured.values()), Copies(benches), options.plots)
+    print(*changes.spoken(sys.stdout.isatty() and "NO_COLOR" not in os.environ), sep="\n")
+    return int(changes.refused())
+
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
