@@ -156,6 +156,12 @@ pub(crate) trait Driver: Send + Sync {
         None
     }
 
+    /// Whether kernels may read and write pinned memory at its address on the host, also by atomics. Those
+    /// are atomic for the kernels, not for the host.
+    fn kernels_write_pinned(&self) -> bool {
+        false
+    }
+
     /// The device's name, for people.
     fn name(&self) -> String;
 

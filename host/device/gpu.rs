@@ -33,6 +33,7 @@ pub(crate) enum Kept {
     Array(DeviceArray),
     Buffer(Buffer),
     Staged(Staged),
+    Shared(Arc<Staged>),
 }
 
 /// Things that are kept until an event has passed.

@@ -223,7 +223,7 @@ impl Started {
             len,
             words,
             words_offset,
-            offsets: mask.offsets.input(),
+            offsets: mask.offsets(),
             nulls: self.granted.counter(self.nulls),
         };
         pass.launch(&FILTER_BITS[0], &args)

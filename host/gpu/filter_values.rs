@@ -61,7 +61,7 @@ impl Values {
             let columns = table.len() as u64;
             let (tiles, len) = (mask.sizes.tiles, mask.rows as u64);
             let (words, words_offset) = mask.words();
-            let (table, offsets) = (uploaded.part(start, end), mask.offsets.input());
+            let (table, offsets) = (uploaded.part(start, end), mask.offsets());
             start = end;
             if pieces == 1 && rows <= mask.rows / FEW && columns * tiles >= ENOUGH {
                 let entry = find(FILTER_FEW, &[unit as u32])

@@ -45,7 +45,13 @@ impl<'a> Planned<'a> {
         match (call.fallible, safe) {
             (false, _) => {}
             (true, true) => planned.out_valid = Some(requests.output(bits)),
-            (true, false) => planned.status = Some((requests.sum(), requests.first_row())),
+            (true, false) => {
+                let nulls = match column.values.possible_nulls() {
+                    Some(_) => requests.sum(),
+                    None => requests.seldom_sums(1),
+                };
+                planned.status = Some((nulls, requests.first_row()));
+            }
         }
         Ok(planned)
     }
@@ -64,7 +70,8 @@ pub(crate) fn map(
     }
     let mut pass = Pass::begin(operation, stream)?;
     columns.iter().try_for_each(|column| pass.input(column.values))?;
-    let mut requests = Requests::default();
+    let rows = columns.iter().map(|column| column.values.len()).max();
+    let mut requests = Requests::over(rows.unwrap_or(0));
     let planned = columns.iter().map(|column| Planned::new(&pass, &mut requests, column, safe));
     let planned = planned.collect::<Result<Vec<_>>>()?;
     let granted = requests.grant(&mut pass, 0)?;

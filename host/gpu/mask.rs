@@ -1,6 +1,6 @@
 //! A mask as kernels read it: a bit for each row, and the output offset of each tile's kept rows.
 
-use bowstring_kernels::memory::Out;
+use bowstring_kernels::memory::{In, Out};
 use bowstring_kernels::select::selection::{OFFSETS, Offsets, SELECT, Select, Sizes, sizes};
 
 use super::program::Loaded;
@@ -15,7 +15,7 @@ pub(crate) struct Mask {
     pub rows: usize,
     pub sizes: Sizes,
     words: Words,
-    pub offsets: Region,
+    offsets: Region,
 }
 
 /// A bit for each row: the mask's own values, or a bitmap written for this pass (values and validity
@@ -148,6 +148,11 @@ impl Mask {
             Words::Mask(values) => bits(values),
             Words::Own(words) => (words.input(), 0),
         }
+    }
+
+    /// The first output row of each tile, and after them the total.
+    pub fn offsets(&self) -> In<u64> {
+        self.offsets.input()
     }
 
     /// Makes what an earlier pass on the same stream wrote readable in this one. The mask array's own buffer

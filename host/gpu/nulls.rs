@@ -23,8 +23,7 @@ pub(crate) fn null_counts(
     let bitmaps = entered(&mut pass, arrays)?;
     let counted = unset(&mut pass, &bitmaps)?;
     Ok(Pending::begin(stream, async move {
-        let words = pass.read(&[counted.counters()]).await?;
-        pass.finish()?;
+        let words = pass.read_last(&[counted.counters()]).await?;
         Ok(words.iter().map(|nulls| *nulls as usize).collect())
     }))
 }
@@ -45,11 +44,11 @@ fn unset(pass: &mut Pass, bitmaps: &[(BitPointer, usize)]) -> Result<Granted> {
         table.push(&NullCountRow { words, offset, len });
         longest = longest.max(len);
     }
-    let mut requests = Requests::default();
-    let nulls = requests.sums(bitmaps.len());
-    let granted = requests.grant(pass, table.bytes())?;
-    let maps = pass.upload(table.words())?;
     let (count, parts) = (bitmaps.len() as u64, null_count_parts(longest, pass.width()));
+    let mut requests = Requests::over(longest as usize);
+    let nulls = requests.sums_of(bitmaps.len(), parts);
+    let granted = requests.grant(pass, table.bytes())?;
+    let maps = pass.table(table.words(), count.saturating_mul(parts))?;
     let args = NullCount { maps: maps.input(), count, parts, nulls: granted.counter(nulls) };
     pass.launch(&NULL_COUNT[0], &args)?;
     Ok(granted)

@@ -254,7 +254,7 @@ pub(crate) fn evaluate(
     let roots = &plan.outputs;
     let mut pass = Pass::begin("expression", stream)?;
     loaded.enter(&mut pass)?;
-    let mut requests = Requests::default();
+    let mut requests = Requests::over(rows);
     let bitmap = rows.div_ceil(32) * 4;
     let nullable = plan.nullable(|slot| loaded.columns[slot].possible_nulls().is_some());
     let mut asked: Vec<(Request, Option<Request>)> = vec![];
@@ -338,12 +338,12 @@ pub(crate) fn aggregate(
     let loaded = Loaded::new(plan, columns, rows, ends, stream)?;
     let mut pass = Pass::begin("aggregate", stream)?;
     loaded.enter(&mut pass)?;
-    let mut requests = Requests::default();
+    let mut requests = Requests::over(rows);
     let (len, failed) = (rows as u64, loaded.failure(&mut requests));
     let words = parts(len, tiles(len)) as usize * kinds.len() * PART_WORDS as usize;
     let chosen = (!loaded.code.terms.is_empty()).then(|| requests.scratch(rows.div_ceil(32) * 4));
     let granted = requests.grant(&mut pass, 0)?;
-    let left = pass.output(words * 8)?;
+    let left = pass.seldom_used(&vec![0; words], rows)?;
     let numbers: Vec<Number> = loaded.plan.outputs.iter().map(|output| loaded.plan.number(*output)).collect();
     let mut program = loaded.arguments(&mut pass, &granted, failed)?;
     let table: Table<OutputRow> =
@@ -365,8 +365,7 @@ pub(crate) fn aggregate(
     Ok(Pending::begin(stream, async move {
         let mut looks = Looks::default();
         let (left, counters) = (looks.at([&left]), granted.look(&mut looks));
-        let words = looks.read(&mut pass).await?;
-        pass.finish()?;
+        let words = looks.read_last(&mut pass).await?;
         failed.map_or(Ok(()), |failed| outcome(failed.of(&words[&counters])))?;
         let mut words = words[&left].to_vec();
         for part in words.chunks_mut(kinds.len() * PART_WORDS as usize) {

@@ -168,7 +168,7 @@ impl Node {
                 let args = Keep {
                     words,
                     words_offset,
-                    tile_offsets: mask.offsets.input(),
+                    tile_offsets: mask.offsets(),
                     rows: mask.rows as u64,
                     valid,
                     valid_offset,
@@ -288,9 +288,8 @@ impl Rows<'_> {
     fn count(self) -> (u64, In<u64>) {
         match self {
             Rows::Kept(mask) => {
-                let count =
-                    mask.offsets.part(8 * mask.sizes.counts as usize, 8 * mask.sizes.offsets as usize);
-                (mask.rows as u64, count)
+                let total = mask.sizes.counts;
+                (mask.rows as u64, mask.offsets().skip(total))
             }
             Rows::At(by) => (by.len, In::absent()),
             Rows::Views(rows) => (rows as u64, In::absent()),

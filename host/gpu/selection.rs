@@ -21,8 +21,8 @@ pub(crate) fn select(source: Source<'_>, stream: &Stream) -> Result<Pending<Box<
     }
     let mut pass = Pass::begin("filter", stream)?;
     source.enter(&mut pass)?;
-    let mut requests = Requests::default();
-    let (total, unread) = (requests.sum(), Unread::new(&mut requests, source));
+    let mut requests = Requests::over(source.rows());
+    let (total, unread) = (requests.seldom_sums(1), Unread::new(&mut requests, source));
     let granted = requests.grant(&mut pass, 0)?;
     let outcome = unread.outcome();
     let read = unread.read(&mut pass, &granted, granted.counter(total))?;
@@ -31,9 +31,8 @@ pub(crate) fn select(source: Source<'_>, stream: &Stream) -> Result<Pending<Box<
         Source::Program(_) => None,
     };
     Ok(Pending::begin(stream, async move {
-        let words = pass.read(&[granted.counters()]).await?;
+        let words = pass.read_last(&[granted.counters()]).await?;
         outcome(&words)?;
-        pass.finish()?;
         let selection = Selection { mask: Some((read, array)), total: total.of(&words) as usize };
         Ok(Box::new(selection) as Box<dyn Selected>)
     }))

@@ -18,6 +18,9 @@ use crate::Result;
 use crate::array::{Bitmap, Buffer, DeviceArray, Parts, Slot};
 use crate::pass::{Counter, Granted, Pass, Region, Request, Requests, Table, bits, input, validity};
 
+/// The most columns whose table stays on the host: a wave waits for one row of it after the other.
+const FEW_COLUMNS: usize = 2;
+
 /// Everything that one set of indices takes.
 pub(crate) struct Plan {
     requests: Requests,
@@ -76,7 +79,7 @@ enum Validity {
 
 impl Plan {
     pub fn new(indices: &DeviceArray, rows: usize, outside: Outside) -> Result<Plan> {
-        let mut requests = Requests::default();
+        let mut requests = Requests::over(indices.len());
         Ok(Plan {
             indices: Indices::new(&mut requests, indices, rows, outside)?,
             requests,
@@ -225,8 +228,13 @@ impl Plan {
             self.values.insert((1, 1, false), vec![]);
         }
         let requests = &mut self.requests;
+        let mut sums = |key: &TableKey, columns: usize| match key.2 {
+            true => requests.sums(columns),
+            // Without nulls there is nothing to count.
+            false => requests.seldom_sums(columns),
+        };
         let mut counts: BTreeMap<Option<TableKey>, Counter> =
-            self.values.iter().map(|(key, rows)| (Some(*key), requests.sums(rows.len()))).collect();
+            self.values.iter().map(|(key, rows)| (Some(*key), sums(key, rows.len()))).collect();
         counts.insert(None, requests.sums(self.bitmaps.len()));
         let rows: usize = self.values.values().map(Vec::len).sum();
         // The kernel reads a row of the table before it checks the table's length.
@@ -246,7 +254,11 @@ impl Plan {
             let (source, offset) = source.as_ref().map_or_else(|| (ones(), 0), bits);
             words.extend(MovedRow::bits(source, offset, granted[*target].out()).words());
         }
-        let tables = pass.upload(&words)?;
+        let tables = match rows + self.bitmaps.len() <= FEW_COLUMNS {
+            // A wave takes at least one row for each lane.
+            true => pass.table(&words, self.indices.len() as u64 / u64::from(pass.width()))?,
+            false => pass.upload(&words)?,
+        };
         // Uploads end here: the first launch sends all of them at once.
         ones.map_or(Ok(()), |ones| pass.fill(&ones, 0xff))?;
         let by = self.indices.arguments(pass, &granted)?;

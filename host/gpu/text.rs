@@ -67,7 +67,7 @@ pub(crate) async fn test(
         _ => Head::NONE,
     };
     let [head_want, head_mask, head_rest] = head.words();
-    let fault = pass.upload(&[u64::MAX])?;
+    let fault = pass.first_rows(1, rows)?;
     let bits = rows.div_ceil(32) * 4;
     let out = pass.output(bits)?;
     let args = Text {

@@ -2,13 +2,20 @@
 //! `small_uploads.rs`, and sent before any other work of the pass.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use super::Pass;
 use super::region::Region;
-use super::small_uploads::is_small;
+use super::small_uploads::{is_small, write_words};
 use crate::Result;
 use crate::array::Place;
 use crate::device::{Kept, Staged};
+
+/// The most rows of a small batch.
+const FEW_ROWS: usize = 1 << 16;
+
+/// The most waves that read a table on the host.
+const FEW_WAVES: u64 = 256;
 
 impl Pass {
     /// Announces the lengths of the next small uploads, so that one copy sends all of them.
@@ -44,10 +51,38 @@ impl Pass {
             return Ok(region);
         }
         let mut staged = self.stage(size_of_val(words))?;
-        for (to, word) in staged.pinned_mut().bytes_mut().chunks_exact_mut(8).zip(words) {
-            to.copy_from_slice(&word.to_ne_bytes());
-        }
+        write_words(staged.pinned_mut().bytes_mut(), words);
         self.upload_staged(staged, size_of_val(words))
+    }
+
+    /// Memory for the first of `rows` rows at which something fails, for each of `count` things. It starts
+    /// beyond all rows, and kernels lower it.
+    pub fn first_rows(&mut self, count: usize, rows: usize) -> Result<Region> {
+        self.seldom_used(&vec![u64::MAX; count], rows)
+    }
+
+    /// Words that kernels over `rows` rows write once, or if something fails. If the rows are few, kernels
+    /// write them where the host reads them: such an access waits for the bus, but no copy is needed.
+    pub fn seldom_used(&mut self, words: &[u64], rows: usize) -> Result<Region> {
+        if rows <= FEW_ROWS { self.shared(words) } else { self.upload(words) }
+    }
+
+    /// A table of which each of `waves` waves reads one row. If the waves are few, it stays on the host, where
+    /// all of them wait for their rows at the same time.
+    pub fn table(&mut self, words: &[u64], waves: u64) -> Result<Region> {
+        if waves <= FEW_WAVES { self.shared(words) } else { self.upload(words) }
+    }
+
+    /// Words that the host and the kernels share, in pinned memory if kernels reach that.
+    fn shared(&mut self, words: &[u64]) -> Result<Region> {
+        if !self.gpu.driver().kernels_write_pinned() {
+            return self.upload(words);
+        }
+        let mut block = self.stage(size_of_val(words))?;
+        write_words(block.pinned_mut().bytes_mut(), words);
+        let block = Arc::new(block);
+        self.kept.push(Kept::Shared(block.clone()));
+        Ok(Region::pinned(block, size_of_val(words)))
     }
 
     /// Pinned memory to fill for [`Pass::upload_staged`].

@@ -8,10 +8,10 @@ use crate::device::Check;
 impl Pass {
     /// Ends the pass: records its event, and keeps its inputs until the event has occurred.
     pub fn finish(mut self) -> Result<()> {
-        self.end()
+        if self.ended { Ok(()) } else { self.end() }
     }
 
-    fn end(&mut self) -> Result<()> {
+    pub(super) fn end(&mut self) -> Result<()> {
         self.ended = true;
         let sent = self.send();
         self.kept.extend(self.small_uploads.end());

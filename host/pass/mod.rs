@@ -62,6 +62,7 @@ pub use pending::Pending;
 pub(crate) use pending::block_on;
 pub(crate) use probes::{ATOMICS, Direction};
 pub(crate) use reads::{Looks, Seen, Words};
+use region::Allocated;
 pub(crate) use region::Region;
 pub(crate) use requests::{Counter, Granted, Request, Requests};
 use small_uploads::SmallUploads;
@@ -223,7 +224,10 @@ impl Pass {
 
     /// Makes a region of an earlier pass on the same stream readable here.
     pub fn reuse(&mut self, region: &Region) {
-        self.use_memory(region.memory().clone());
+        match region.memory() {
+            Allocated::Device(memory) => self.use_memory(memory.clone()),
+            Allocated::Pinned(block) => self.kept.push(Kept::Shared(block.clone())),
+        }
     }
 
     /// Allocates device memory with unspecified contents.
@@ -286,8 +290,11 @@ impl Pass {
             self.use_memory(memory.clone());
             return Ok(Region::of(memory.clone(), DISCARDED));
         }
-        let region = self.cleared(DISCARDED)?;
-        *discarded = Some(region.memory().clone());
+        let memory = self.gpu.pool().alloc(DISCARDED, self.queue.number(), self.queue.owned())?;
+        self.use_memory(memory.clone());
+        let region = Region::of(memory.clone(), DISCARDED);
+        self.set(&region, 0)?;
+        *discarded = Some(memory);
         Ok(region)
     }
 

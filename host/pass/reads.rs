@@ -8,42 +8,50 @@ use std::task::{Context, Poll};
 
 use super::{Pass, Region, waits};
 use crate::array::DeviceArray;
-use crate::device::{Event, Kept, Staged};
+use crate::device::{Event, Kept};
 use crate::{Error, Result};
 
 impl Pass {
-    /// Queues copies of regions to consecutive places in host memory, and an event after them.
-    fn copied(&mut self, regions: &[&Region]) -> Result<(Staged, Event)> {
-        let staged = self.stage(regions.iter().map(|region| region.bytes()).sum())?;
-        match self.copy_all(regions, &staged) {
-            Ok(seen) => Ok((staged, seen)),
-            Err(error) => Err(self.abandon(staged, error)),
+    /// Queues copies of regions to the host, except for those that are there already. The pass keeps what the
+    /// copies write until its work has finished, also if one fails.
+    fn copies(&mut self, regions: &[&Region]) -> Result<Vec<Region>> {
+        let on_device = |region: &&&Region| region.on_host().is_none();
+        let bytes = regions.iter().filter(on_device).map(|region| region.bytes()).sum();
+        if bytes == 0 {
+            return Ok(regions.iter().map(|region| (*region).clone()).collect());
         }
-    }
-
-    fn copy_all(&mut self, regions: &[&Region], staged: &Staged) -> Result<Event> {
-        let seen = Event::new(self.gpu.core(), self.queue.number())?;
-        let mut at = 0;
-        for region in regions {
-            self.copy_out(region.address(), region.bytes(), staged, at)?;
+        let block = Arc::new(self.stage(bytes)?);
+        self.kept.push(Kept::Shared(block.clone()));
+        let (copied, mut at) = (Region::pinned(block.clone(), bytes), 0);
+        let mut copy = |region: &&Region| {
+            if region.on_host().is_some() {
+                return Ok((*region).clone());
+            }
+            self.copy_out(region.address(), region.bytes(), &block, at)?;
             at += region.bytes();
-        }
-        seen.record(self.queue.owned())?;
-        Ok(seen)
+            Ok(copied.piece(at - region.bytes(), region.bytes()))
+        };
+        regions.iter().map(&mut copy).collect()
     }
 
-    /// Keeps a block that a copy may still write until the pass's work has finished.
-    fn abandon(&mut self, staged: Staged, error: Error) -> Error {
-        self.kept.push(Kept::Staged(staged));
-        error
-    }
-
-    /// Reads the words of several regions, one after the other, with one copy of each and one event. The
-    /// copies are queued at once; the words arrive when the device has reached this point. Errors of
-    /// operations that produced the inputs are returned here too.
+    /// Reads the words of several regions, one after the other, with one event, and a copy of each that is
+    /// not on the host. The copies are queued at once; the words arrive when the device has reached this
+    /// point. Errors of operations that produced the inputs are returned here too.
     pub fn read(&mut self, regions: &[&Region]) -> Read<'_> {
-        let bytes = regions.iter().map(|region| region.bytes()).sum();
-        let queued = self.copied(regions).map(|(staged, seen)| Queued { staged, seen, bytes });
+        let queued = self.copies(regions).and_then(|regions| {
+            let seen = Event::new(self.gpu.core(), self.queue.number())?;
+            seen.record(self.queue.owned())?;
+            Ok(Queued { regions, seen })
+        });
+        Read { pass: self, queued: Some(queued) }
+    }
+
+    /// Like [`Pass::read`], at the end of the pass, whose own event serves: nothing can be queued any more.
+    pub fn read_last(&mut self, regions: &[&Region]) -> Read<'_> {
+        let queued = self.copies(regions).and_then(|regions| {
+            self.end()?;
+            Ok(Queued { regions, seen: self.done.clone() })
+        });
         Read { pass: self, queued: Some(queued) }
     }
 
@@ -54,14 +62,9 @@ impl Pass {
         region: &Region,
         check: impl FnOnce(&[u64]) -> Result<()> + Send + 'static,
     ) -> Result<()> {
-        let staged = Arc::new(self.stage(region.bytes())?);
-        let queued = self.copy_out(region.address(), region.bytes(), &staged, 0);
-        let (failed, bytes) = (queued.clone().err(), region.bytes());
-        // Even if the copy failed, the block is kept until the pass's work has finished.
-        self.checks.push(Box::new(move || match failed {
-            None => check(&words(staged.pinned().bytes(), bytes)),
-            Some(failure) => Err(failure),
-        }));
+        let copied = self.copies(&[region]);
+        let queued = copied.as_ref().map(|_| ()).map_err(Error::clone);
+        self.checks.push(Box::new(move || check(&words(&copied?))));
         queued
     }
 
@@ -104,6 +107,11 @@ impl Looks {
         }
         pass.read(&self.regions.iter().collect::<Vec<_>>()).await.map(Words)
     }
+
+    /// Reads all regions at the end of a pass, as [`Pass::read_last`] does.
+    pub async fn read_last(&self, pass: &mut Pass) -> Result<Words> {
+        pass.read_last(&self.regions.iter().collect::<Vec<_>>()).await.map(Words)
+    }
 }
 
 impl Index<&Seen> for Words {
@@ -114,8 +122,7 @@ impl Index<&Seen> for Words {
     }
 }
 
-/// Words that a pass reads. If it is dropped before they have arrived, the pass keeps the block that the copy
-/// still writes.
+/// Words that a pass reads. The pass keeps the blocks that they come to until its work has finished.
 pub(crate) struct Read<'a> {
     pass: &'a mut Pass,
     /// `None` once the words have been returned.
@@ -123,9 +130,9 @@ pub(crate) struct Read<'a> {
 }
 
 struct Queued {
-    staged: Staged,
+    /// On the host.
+    regions: Vec<Region>,
     seen: Event,
-    bytes: usize,
 }
 
 impl Read<'_> {
@@ -136,8 +143,11 @@ impl Read<'_> {
             queued.as_ref().map_or(true, |queued| queued.seen.is_known_to_have_passed())
         })?;
         Some(queued.and_then(|queued| {
-            self.pass.parents.iter().try_for_each(Event::outcome)?;
-            Ok(words(queued.staged.pinned().bytes(), queued.bytes))
+            match self.pass.ended {
+                true => queued.seen.outcome()?,
+                false => self.pass.parents.iter().try_for_each(Event::outcome)?,
+            }
+            Ok(words(&queued.regions))
         }))
     }
 }
@@ -157,19 +167,16 @@ impl Future for Read<'_> {
     }
 }
 
-impl Drop for Read<'_> {
-    fn drop(&mut self) {
-        if let Some(Ok(queued)) = self.queued.take() {
-            self.pass.kept.push(Kept::Staged(queued.staged));
-        }
-    }
-}
-
 fn twice() -> Error {
     Error::invalid("pending", "words that were read already")
 }
 
-fn words(bytes: &[u8], len: usize) -> Vec<u64> {
-    let words = bytes[..len].chunks_exact(8);
-    words.map(|word| u64::from_ne_bytes(word.try_into().expect("8 bytes"))).collect()
+/// The words of regions on the host, which nothing writes any more.
+fn words(regions: &[Region]) -> Vec<u64> {
+    let word = |word: &[u8]| u64::from_ne_bytes(word.try_into().expect("8 bytes"));
+    let of = |region: &Region| {
+        let (block, at) = region.on_host().expect("a region that was copied");
+        block.pinned().bytes()[at..at + region.bytes()].chunks_exact(8).map(word).collect::<Vec<_>>()
+    };
+    regions.iter().flat_map(of).collect()
 }

@@ -23,6 +23,8 @@ const SENT_ZEROS: usize = 16 << 10;
 const SMALL_ZEROS: usize = 512 << 10;
 /// The alignment of zeroed memory: consumers read whole words up to this boundary.
 const ZEROS_ALIGNMENT: usize = 64;
+/// The most waves for which adding to memory of the host takes less time than copying it.
+const FEW_WAVES: u64 = 2;
 /// The size limit of shared blocks: a block stays allocated for as long as any part of it.
 const LARGEST_SHARED: usize = 1 << 20;
 
@@ -31,6 +33,10 @@ const LARGEST_SHARED: usize = 1 << 20;
 pub(crate) struct Requests {
     /// The initial values of the counters.
     counters: Vec<u64>,
+    /// The number of rows that kernels count, if it is known.
+    rows: Option<usize>,
+    /// Whether many waves add to one of the counters.
+    often: bool,
     zeros: Vec<usize>,
     outputs: Vec<usize>,
     scratch: Vec<usize>,
@@ -69,6 +75,12 @@ impl Counter {
 }
 
 impl Requests {
+    /// Requests of an operation over `rows` rows. Kernels write their counters where the host reads them, if
+    /// the rows are few and no sum is [often](Requests::sums) added to.
+    pub fn over(rows: usize) -> Requests {
+        Requests { rows: Some(rows), ..Requests::default() }
+    }
+
     /// Requests a sum, which starts at zero.
     pub fn sum(&mut self) -> Counter {
         self.sums(1)
@@ -76,6 +88,20 @@ impl Requests {
 
     /// Requests consecutive sums, and returns the first.
     pub fn sums(&mut self, count: usize) -> Counter {
+        self.often |= count > 0;
+        self.seldom_sums(count)
+    }
+
+    /// Requests consecutive sums, each of which `waves` waves add to, and returns the first.
+    pub fn sums_of(&mut self, count: usize, waves: u64) -> Counter {
+        match waves <= FEW_WAVES {
+            true => self.seldom_sums(count),
+            false => self.sums(count),
+        }
+    }
+
+    /// Requests consecutive sums that hardly a wave adds to, and returns the first.
+    pub fn seldom_sums(&mut self, count: usize) -> Counter {
         let first = Counter(self.counters.len());
         self.counters.resize(first.0 + count, 0);
         first
@@ -111,7 +137,11 @@ impl Requests {
         let are_sent = padded(&self.zeros, ZEROS_ALIGNMENT) <= SENT_ZEROS;
         let sent = if are_sent { &self.zeros[..] } else { &[] };
         pass.reserve([size_of_val(&self.counters[..]), tables].into_iter().chain(sent.iter().copied()));
-        let counters = (!self.counters.is_empty()).then(|| pass.upload(&self.counters)).transpose()?;
+        let counters = match self.rows.filter(|_| !self.often) {
+            _ if self.counters.is_empty() => None,
+            None => Some(pass.upload(&self.counters)?),
+            Some(rows) => Some(pass.seldom_used(&self.counters, rows)?),
+        };
         let zeros = match are_sent {
             true => sent.iter().map(|bytes| pass.zeroed(*bytes)).collect::<Result<_>>()?,
             false => shared(&self.zeros, SMALL_ZEROS, ZEROS_ALIGNMENT, |bytes| pass.cleared(bytes))?,

@@ -67,9 +67,7 @@ impl SmallUploads {
         // This part of the block has not been sent yet.
         let (values, zeros) =
             block.staged.pinned_mut().part_mut(part.clone()).split_at_mut(size_of_val(words));
-        for (to, word) in values.chunks_exact_mut(8).zip(words) {
-            to.copy_from_slice(&word.to_ne_bytes());
-        }
+        write_words(values, words);
         zeros.fill(0);
         block.used = part.end;
         Some(block.region.piece(part.start, bytes))
@@ -92,6 +90,13 @@ impl SmallUploads {
     pub fn end(&mut self) -> Vec<Kept> {
         let open = self.open.take().map(|block| Kept::Staged(block.staged));
         self.full.drain(..).chain(open).collect()
+    }
+}
+
+/// Writes words to the first of these bytes.
+pub(super) fn write_words(to: &mut [u8], words: &[u64]) {
+    for (to, word) in to.chunks_exact_mut(8).zip(words) {
+        to.copy_from_slice(&word.to_ne_bytes());
     }
 }
 

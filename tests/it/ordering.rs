@@ -190,31 +190,49 @@ fn what_an_operation_reports_is_not_looked_at_by_one_that_could_not_wait_for_it(
 
 #[test]
 fn a_block_that_a_copy_is_on_its_way_to_is_not_given_away_where_the_next_copy_fails() {
+    // The words of so many rows are on the device: the sum and the failing row are copied one after the other.
+    let rows = 140_000;
+    sums_of_two_streams(rows, |device, late| {
+        device.fail(Some("copy_out"), 2, 1);
+        assert!(late().wait().is_err());
+        assert_eq!(device.stop_failing(), 1);
+    });
+}
+
+#[test]
+fn a_block_that_a_kernel_is_going_to_write_is_not_given_away_where_its_result_is_dropped() {
+    sums_of_two_streams(100, |_, late| drop(late()));
+}
+
+/// Gives up a sum of rows that are not there yet, and tests that the next sum, on another stream, is right
+/// although the first one's work comes after its own.
+fn sums_of_two_streams(
+    rows: i64,
+    give_up: impl FnOnce(&EmulatedDevice, &dyn Fn() -> bowstring::Pending<DeviceBatch>),
+) {
     let device = delayed(3);
     let ints = |from: i64| -> ArrayRef {
-        std::sync::Arc::new(arrow_array::Int64Array::from_iter_values(from..from + 100))
+        std::sync::Arc::new(arrow_array::Int64Array::from_iter_values(from..from + rows))
     };
     let (event, releases) = (ManualEvent::pending(), Releases::default());
     let theirs = foreign(&ints(0), device.device(), Some(&event), &releases);
     let late = import(theirs, &arrow_schema::DataType::Int64, device.device());
     let (one, two) = (device.device().stream().unwrap(), device.device().stream().unwrap());
     let soon = two.upload(&from_arrow(&ints(1000)).unwrap()).unwrap();
-    // The sum and the failing row are copied one after the other.
     let total = |values: &bowstring::DeviceArray, stream| {
         let fields = vec![Field::new("a", arrow_schema::DataType::Int64, true)];
         let schema = Arc::new(arrow_schema::Schema::new(fields));
-        let rows = bowstring::DeviceBatch::try_new(schema, vec![values.clone()], 100).unwrap();
-        aggregate(&rows, &[sum(col("a") + 1)], None, stream)
+        let batch = DeviceBatch::try_new(schema, vec![values.clone()], rows as usize).unwrap();
+        aggregate(&batch, &[sum(col("a") + 1)], None, stream)
     };
-    device.fail(Some("copy_out"), 2, 1);
-    assert!(total(&late, &one).wait().is_err());
-    assert_eq!(device.stop_failing(), 1);
+    give_up(&device, &|| total(&late, &one));
     let pending = total(&soon, &two);
     two.synchronise().unwrap();
     event.fire();
     one.synchronise().unwrap();
     let row = pending.wait().unwrap();
-    let right: ArrayRef = std::sync::Arc::new(arrow_array::Int64Array::from(vec![(1001..1101).sum::<i64>()]));
+    let right = (1001..1001 + rows).sum::<i64>();
+    let right: ArrayRef = std::sync::Arc::new(arrow_array::Int64Array::from(vec![right]));
     assert_eq!(&to_arrow(&row.columns()[0]).unwrap(), &right);
 }
 

@@ -27,6 +27,9 @@ const LEAST: (i32, i32) = (7, 5);
 /// The numbers of a device's attributes: its compute capability.
 pub(super) const CAPABILITY_MAJOR: i32 = 75;
 pub(super) const CAPABILITY_MINOR: i32 = 76;
+/// The numbers of the attributes that together say that kernels reach pinned memory at its host address.
+pub(super) const MAPS_HOST_MEMORY: i32 = 19;
+pub(super) const UNIFIED_ADDRESSING: i32 = 41;
 /// The memory type of a pointer into host memory; all other types are a device's.
 pub(super) const HOST_MEMORY: u32 = 1;
 
@@ -67,6 +70,7 @@ pub(super) struct Cuda {
     context: Word,
     capability: (i32, i32),
     version: Version,
+    maps_host_memory: bool,
 }
 
 static OPENED: LazyLock<Opened<Cuda>> = Opened::new();
@@ -162,8 +166,9 @@ impl Runtime for Cuda {
             let (major, minor) = capability;
             return Err(format!("compute capability {major}.{minor} is below {}.{}", LEAST.0, LEAST.1));
         }
+        let maps_host_memory = attribute(MAPS_HOST_MEMORY)? != 0 && attribute(UNIFIED_ADDRESSING)? != 0;
         let context = unsafe { primary(&found.own, device) }.map_err(refused)?;
-        Ok(Cuda { functions: &found.own, device, context, capability, version })
+        Ok(Cuda { functions: &found.own, device, context, capability, version, maps_host_memory })
     }
 
     fn width(&self) -> u32 {
@@ -172,6 +177,12 @@ impl Runtime for Cuda {
 
     fn architecture(&self) -> &'static str {
         ARCHITECTURE
+    }
+
+    /// "Atomic functions operating on mapped page-locked memory are not atomic from the point of view of the
+    /// host or other devices" (CUDA's programming guide): they are for the device's own threads.
+    fn kernels_write_pinned(&self) -> bool {
+        self.maps_host_memory
     }
 
     fn describe(&self) -> String {

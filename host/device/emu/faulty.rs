@@ -105,6 +105,7 @@ impl Driver for Faulty {
     passed_on! {
         fn place() -> Place;
         fn width() -> u32;
+        fn kernels_write_pinned() -> bool;
         fn name() -> String;
         unsafe fn alloc_pinned(bytes: usize) -> Outcome<*mut u8>;
         unsafe fn free_pinned(pointer: *mut u8) -> Outcome;

@@ -167,6 +167,10 @@ impl Driver for Emulator {
         self.0.options.width
     }
 
+    fn kernels_write_pinned(&self) -> bool {
+        true
+    }
+
     fn name(&self) -> String {
         format!("emulator, waves of {}", self.width())
     }

@@ -174,6 +174,12 @@ impl Runtime for Hip {
         self.images.name
     }
 
+    /// PCIe has no atomics but addition, exchange and compare-exchange, and not every machine has those:
+    /// others on memory of the host have no effect, and no error.
+    fn kernels_write_pinned(&self) -> bool {
+        false
+    }
+
     fn describe(&self) -> String {
         let (version, driver) = (self.version, self.driver);
         let said = format!(

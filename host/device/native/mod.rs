@@ -245,6 +245,10 @@ impl<R: Runtime> Driver for Native<R> {
         Some(self.runtime.architecture())
     }
 
+    fn kernels_write_pinned(&self) -> bool {
+        self.runtime.kernels_write_pinned()
+    }
+
     fn name(&self) -> String {
         self.name.clone()
     }

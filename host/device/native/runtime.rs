@@ -52,6 +52,9 @@ pub(in super::super) trait Runtime: Sized + Send + Sync + 'static {
     /// The architecture whose images it runs.
     fn architecture(&self) -> &'static str;
 
+    /// Whether kernels may write pinned memory, also by atomics; see [`Driver`](super::super::driver::Driver).
+    fn kernels_write_pinned(&self) -> bool;
+
     /// The architecture and the runtime's version, for people.
     fn describe(&self) -> String;
 

@@ -360,6 +360,8 @@ fn the_numbers_are_those_of_the_published_headers() {
     assert_eq!(cuda::Cuda::ORDERED_MEMORY, Device::CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED as i32);
     assert_eq!(cuda::CAPABILITY_MAJOR, Device::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR as i32);
     assert_eq!(cuda::CAPABILITY_MINOR, Device::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR as i32);
+    assert_eq!(cuda::MAPS_HOST_MEMORY, Device::CU_DEVICE_ATTRIBUTE_CAN_MAP_HOST_MEMORY as i32);
+    assert_eq!(cuda::UNIFIED_ADDRESSING, Device::CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING as i32);
     assert_eq!(MEMORY_TYPE, Pointer::CU_POINTER_ATTRIBUTE_MEMORY_TYPE as i32);
     assert_eq!(IS_MANAGED, Pointer::CU_POINTER_ATTRIBUTE_IS_MANAGED as i32);
     assert_eq!(DEVICE_ORDINAL, Pointer::CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL as i32);

@@ -42,7 +42,7 @@ pub(super) fn convert_offsets(
     to: &DataType,
 ) -> Result<Region> {
     let out = pass.rows(from.rows + 1, width)?;
-    let faults = pass.upload(&[u64::MAX; 2])?;
+    let faults = pass.first_rows(2, from.rows)?;
     let entry = find(CONVERT, &[from.width as u32, width as u32]).ok_or_else(|| pass.unsupported(to))?;
     let rows = from.rows as u64;
     let args = Convert {

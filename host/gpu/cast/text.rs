@@ -305,7 +305,7 @@ fn validate(
 
 /// Reports the first row that is not UTF-8, null or not, when the result is waited for.
 fn report_bad_text(pass: &mut Pass, edges: &Edges, values: &DeviceArray, to: &DataType) -> Result<()> {
-    let fault = pass.upload(&[u64::MAX])?;
+    let fault = pass.first_rows(1, values.len())?;
     validate(pass, edges, values.len(), (In::absent(), 0), Out::absent(), &fault)?;
     let (from, to) = (values.data_type().clone(), to.clone());
     pass.report(&fault, move |words| match words[0] {
@@ -339,7 +339,7 @@ pub(super) fn build_views(
     let rows = values.len();
     let (shift, buffers) = view_buffers(&edges.bytes);
     let views = pass.rows(rows, 16)?;
-    let faults = pass.upload(&[u64::MAX; 2])?;
+    let faults = pass.first_rows(2, rows)?;
     let (bytes, offset) = bytes(&edges.bytes);
     let reach = Reach::bytes(&edges.bytes);
     let args = Build {

@@ -166,7 +166,7 @@ pub(super) async fn to_views(
             (base, seen) = (first, items.slice(first as usize, (last - first) as usize)?);
         }
         let (starts, lens) = (pass.rows(from.rows, width)?, pass.rows(from.rows, width)?);
-        let fault = pass.upload(&[u64::MAX])?;
+        let fault = pass.first_rows(1, from.rows)?;
         from.find(&mut pass, base, (starts.out(), lens.out(), width), (fault.out(), Out::absent()))?;
         report(&mut pass, &fault, values.data_type())?;
         parts.buffers = vec![starts.buffer(), lens.buffer()];
@@ -254,7 +254,7 @@ pub(super) fn of_one_size(
     let from = Described::of(pass, values)?;
     let [starts, lens, kept] = [(); 3].map(|()| pass.rows(from.rows, 8));
     let (starts, lens, kept) = (starts?, lens?, kept?);
-    let (fault, wrong) = (pass.upload(&[u64::MAX])?, pass.upload(&[u64::MAX])?);
+    let (fault, wrong) = (pass.first_rows(1, from.rows)?, pass.first_rows(1, from.rows)?);
     from.find(pass, 0, (starts.out(), lens.out(), 8), (fault.out(), Out::absent()))?;
     report(pass, &fault, values.data_type())?;
     let (valid, valid_offset): BitPointer = validity(values);

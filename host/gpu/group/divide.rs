@@ -26,7 +26,7 @@ pub(crate) fn divide_sums(
     pass.input(sums)?;
     pass.input(counts)?;
     let (valid, valid_offset) = validity(sums);
-    let (out, fault) = (pass.rows(rows, 16)?, pass.upload(&[u64::MAX])?);
+    let (out, fault) = (pass.rows(rows, 16)?, pass.first_rows(1, rows)?);
     let out_valid = pass.output(rows.div_ceil(32) * 4)?;
     let args = Divide {
         sums: aligned(&mut pass, &rows_of(sums, &sums.buffers()[0], 32), 16)?.cast(),

@@ -105,7 +105,7 @@ pub(crate) async fn numbered(
         return Ok(Numbered { ids: none.clone(), firsts: none, count: 0, hashed });
     }
     let places = pass.rows(rows, 4)?;
-    let fault = pass.upload(&[u64::MAX])?;
+    let fault = pass.first_rows(1, rows)?;
     let (valid, valid_offset) = valid.as_ref().map_or((In::absent(), 0), bits);
     for round in 0..ROUNDS {
         let (seed, kept) = (seed(round), if round < weak { 1 } else { u64::MAX });
@@ -166,7 +166,7 @@ pub(crate) async fn numbered(
         let (groups, ids, out) = (pass.rows(slots, 4)?, pass.rows(rows, 4)?, pass.rows(count, 4)?);
         let args = Number {
             firsts: marked.mask.words().0,
-            offsets: marked.mask.offsets.input(),
+            offsets: marked.mask.offsets(),
             places: places.input(),
             rows: len,
             groups: groups.out(),

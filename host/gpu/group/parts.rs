@@ -28,7 +28,7 @@ pub(crate) fn partition_by_hash(
             pass.finish()?;
             return Ok(HashPartitions { order, starts: vec![0; parts + 1] });
         }
-        let fault = pass.upload(&[u64::MAX])?;
+        let fault = pass.first_rows(1, rows)?;
         let words = make_words(&mut pass, &keys, rows, false, SEED, &fault)?.words;
         let ids = pass.rows(rows, 4)?;
         let args = Parts { words, rows: rows as u64, parts: parts as u64, out: ids.out() };
@@ -68,7 +68,7 @@ pub(crate) fn hash_rows(columns: &[DeviceArray], stream: &Stream) -> Result<Pend
         let rows = columns.first().map_or(0, DeviceArray::len);
         let mut pass = Pass::begin("partition_by_hash", &on)?;
         let (keys, _) = described(&mut pass, &columns, true).await?;
-        let fault = pass.upload(&[u64::MAX])?;
+        let fault = pass.first_rows(1, rows)?;
         let made = make_words(&mut pass, &keys, rows, false, SEED, &fault)?;
         let hashes = made.region.ok_or_else(|| pass.unsupported("keys"))?;
         pass.report(&fault, all_inside)?;

@@ -194,7 +194,7 @@ impl DeviceTable {
         if self.firsts.is_empty() {
             return Ok((pass.rows(rows, 4)?, pass.zeroed(rows.div_ceil(32) * 4)?));
         }
-        let fault = pass.upload(&[u64::MAX])?;
+        let fault = pass.first_rows(1, rows)?;
         let words = make_words(pass, &keys, rows, self.exact, self.seed, &fault)?.words;
         pass.report(&fault, all_inside)?;
         let (valid, valid_offset) = valid.as_ref().map_or((In::absent(), 0), bits);

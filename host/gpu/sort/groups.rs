@@ -73,7 +73,7 @@ pub(super) async fn rank_flat(
     let out = pass.rows(rows, 4)?;
     let args = Ranks {
         begins: groups.begins.mask.words().0,
-        begins_offsets: groups.begins.mask.offsets.input(),
+        begins_offsets: groups.begins.mask.offsets(),
         starts: groups.starts.input(),
         groups: groups.count as u64,
         order: input(&order.buffers()[0]),
@@ -123,7 +123,7 @@ async fn groups(pass: &mut Pass, columns: &[DeviceArray], rows: usize) -> Result
     let begins = Marked::new(pass, rows, &begins)?;
     let count = begins.total(&pass.read(&[begins.counters()]).await?);
     let starts = pass.rows(count, 4)?;
-    let (words, offsets) = (begins.mask.words().0, begins.mask.offsets.input());
+    let (words, offsets) = (begins.mask.words().0, begins.mask.offsets());
     let args = Narrow {
         begins: words,
         begins_offsets: offsets,

@@ -66,7 +66,7 @@ pub(super) async fn sorted(pass: &mut Pass, parts: &[Part<'_>], rows: usize) -> 
                 own.finish()?;
             }
             Part::Text(values, flip) => {
-                let fault = pass.upload(&[u64::MAX])?;
+                let fault = pass.first_rows(1, rows)?;
                 let column = described(pass, values).await?;
                 // The steps have passes of their own, which read what was uploaded here.
                 pass.send()?;
@@ -193,9 +193,9 @@ impl Rest {
             [pass.rows(rows, 4)?, pass.rows(rows, 4)?, pass.rows(rows, 4)?];
         let args = Narrow {
             begins: begins.mask.words().0,
-            begins_offsets: begins.mask.offsets.input(),
+            begins_offsets: begins.mask.offsets(),
             goes_on: goes_on.mask.words().0,
-            goes_on_offsets: goes_on.mask.offsets.input(),
+            goes_on_offsets: goes_on.mask.offsets(),
             places: self.within.as_ref().map_or(In::absent(), |(places, _)| places.input()),
             order: order.input(),
             rows: self.rows as u64,

@@ -89,7 +89,7 @@ pub(crate) async fn stretches(pass: &mut Pass, array: &DeviceArray) -> Result<Re
         pass.fill(&out, 0xff)?;
         return Ok(out);
     };
-    let fault = pass.upload(&[u64::MAX])?;
+    let fault = pass.first_rows(1, rows)?;
     let entry = find(STRETCHES, &[key]).ok_or_else(|| pass.unsupported(array.data_type()))?;
     let (rows, out_bits) = (rows as u64, out.out());
     let args =
@@ -124,7 +124,7 @@ pub(crate) async fn firsts(pass: &mut Pass, array: &DeviceArray) -> Result<Optio
     let slots = pass.rows(slots, 8)?;
     // One buffer is read while the other is written.
     let both = [pass.rows(rows, 8)?, pass.rows(rows, 8)?];
-    let (bits, fault) = (pass.output(rows.div_ceil(32) * 4)?, pass.upload(&[u64::MAX])?);
+    let (bits, fault) = (pass.output(rows.div_ceil(32) * 4)?, pass.first_rows(1, rows)?);
     let mut round = 0;
     loop {
         let left = pass.zeroed(8 * ROUNDS as usize)?;
@@ -201,7 +201,7 @@ impl Firsts {
         let args = Ranks {
             words,
             words_offset,
-            tile_offsets: self.marked.offsets.input(),
+            tile_offsets: self.marked.offsets(),
             of: self.rows as u64,
             at: self.of.input(),
             rows: self.rows as u64,

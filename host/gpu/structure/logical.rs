@@ -91,7 +91,7 @@ fn of_members(
         table.push(&MemberRow { id: (id as u8).into(), len, valid, valid_offset, none });
     }
     let rows = array.len();
-    let (out, faults) = (pass.output(rows.div_ceil(32) * 4)?, pass.upload(&[u64::MAX; 2])?);
+    let (out, faults) = (pass.output(rows.div_ceil(32) * 4)?, pass.first_rows(2, rows)?);
     let read = unions::buffers(&mut pass, array)?;
     unions::look(&mut pass, read, (In::absent(), 0), rows, &table, (out.out(), &faults))?;
     pass.report(&faults, unions::check)?;

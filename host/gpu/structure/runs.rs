@@ -76,7 +76,7 @@ pub(crate) fn of_rows(operation: &'static str, array: &DeviceArray, stream: &Str
     pass.input(array)?;
     let out = pass.rows(array.len(), 8)?;
     if !array.is_empty() {
-        let fault = pass.upload(&[u64::MAX])?;
+        let fault = pass.first_rows(1, array.len())?;
         find_runs(&mut pass, array, None, array.len(), &out, fault.out())?;
         pass.report(&fault, |words| if words[0] == u64::MAX { Ok(()) } else { Err(uncovered(words[0])) })?;
     }
@@ -250,7 +250,7 @@ fn launch_ends(
     let args = Ends {
         words,
         words_offset,
-        tile_offsets: mask.offsets.input(),
+        tile_offsets: mask.offsets(),
         rows: mask.rows as u64,
         of: of.map_or(In::absent(), Region::input),
         ends: ends.map_or(Out::absent(), |(ends, _)| ends.out()),
@@ -295,7 +295,7 @@ impl KeptRuns {
             array: array.clone(),
             ends: pass.rows(ends.len(), width)?,
             bits: pass.output(ends.len().div_ceil(32) * 4)?,
-            faults: pass.upload(&[u64::MAX; 2])?,
+            faults: pass.first_rows(2, array.len())?,
         })
     }
 
@@ -311,7 +311,7 @@ impl KeptRuns {
 
     /// Launches the search for the new ends, and for the runs that keep a row.
     pub fn find(&self, pass: &mut Pass, mask: &Mask) -> Result<Marked> {
-        self.launch(pass, mask.words(), mask.offsets.input(), mask.rows)?;
+        self.launch(pass, mask.words(), mask.offsets(), mask.rows)?;
         Marked::new(pass, self.runs(), &self.bits)
     }
 

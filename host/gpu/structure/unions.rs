@@ -93,7 +93,7 @@ pub(crate) fn checked(operation: &'static str, array: &DeviceArray, stream: &Str
         UnionMode::Sparse => rows_of_member(id, array.len()),
         UnionMode::Dense => rows_of_member(id, child.len()),
     });
-    let (members, faults) = (members.collect(), pass.upload(&[u64::MAX; 2])?);
+    let (members, faults) = (members.collect(), pass.first_rows(2, array.len())?);
     let read = buffers(&mut pass, array)?;
     look(&mut pass, read, (In::absent(), 0), array.len(), &members, (Out::absent(), &faults))?;
     pass.report(&faults, check)?;
@@ -221,7 +221,7 @@ async fn in_order(
 ) -> Result<(Pass, Region, Vec<Pick>)> {
     [array, rows.types, rows.taken, rows.offsets].into_iter().try_for_each(|of| pass.input(of))?;
     let len = rows.types.len();
-    let faults = pass.upload(&[u64::MAX; 2])?;
+    let faults = pass.first_rows(2, len)?;
     let (types, offsets) = (input(&rows.types.buffers()[0]), input(&rows.offsets.buffers()[0]));
     let members = fields.iter().zip(array.children()).map(|((id, _), child)| rows_of_member(id, child.len()));
     let members: Table<MemberRow> = members.collect();
@@ -250,7 +250,7 @@ async fn in_order(
         let args = Spread {
             words: selected,
             words_offset,
-            tile_offsets: one.mask.offsets.input(),
+            tile_offsets: one.mask.offsets(),
             rows: len as u64,
             offsets,
             picked: out.out(),
@@ -313,7 +313,7 @@ pub(crate) fn member(
         // Only the offsets of the member's rows are checked; those of other rows may be anything.
         let (_, offsets) = buffers(&mut pass, array)?;
         let row = rows_of_member(id, child.len());
-        let (members, faults) = ([row].into_iter().collect(), pass.upload(&[u64::MAX; 2])?);
+        let (members, faults) = ([row].into_iter().collect(), pass.first_rows(2, rows)?);
         let looked_at = (selected.input(), 0);
         look(&mut pass, (types, offsets), looked_at, rows, &members, (Out::absent(), &faults))?;
         pass.report(&faults, check)?;

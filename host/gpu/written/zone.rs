@@ -35,7 +35,7 @@ pub(crate) fn cast_zoned(
     let words = pass.upload(words)?;
     let out = pass.rows(rows, out_width)?;
     let good = safe.then(|| pass.output(rows.div_ceil(32) * 4)).transpose()?;
-    let fault = pass.upload(&[u64::MAX])?;
+    let fault = pass.first_rows(1, rows)?;
     let args = CastZoned {
         values: numbers,
         width: width as u64,
