@@ -1,11 +1,14 @@
 //! Filter, in three steps: everything whose output size is known before the row count (bitmaps are at most as
-//! long as they were); one read of the counts by the host; then the values.
+//! long as they were); one read of the counts by the host; then the values. For a small batch, values have
+//! memory for all of its rows, so that they need not wait for the count, and the host reads it at the end.
 
 use bowstring_kernels::column::MovedRow;
+use bowstring_kernels::memory::Out;
 use bowstring_kernels::select::bits::{FILTER_BITS, FilterBits, filter_bits_spans};
+use bowstring_kernels::select::filter_small::{FILTER_SMALL_BITS, FilterSmallBits, MOST};
 
 use super::draft::Draft;
-use super::filter_values::Values;
+use super::filter_values::{Moved, Values};
 use super::mask::{Mask, Source, Unread};
 use super::parts::empty_like;
 use super::ranges::{Node, Planner, Rows};
@@ -17,9 +20,16 @@ use super::take::finished;
 use crate::array::{Bitmap, Buffer, DeviceArray, Slot};
 use crate::engine::Filtered;
 use crate::pass::{
-    Counter, Granted, Looks, Pass, Pending, Region, Request, Requests, Seen, Table, Words, bits,
+    Counter, FEW_ROWS, Granted, Looks, Pass, Pending, Region, Request, Requests, Seen, Table, Words, bits,
 };
 use crate::{Result, Stream};
+
+/// The most bytes of values that a small batch has. Its outputs keep as many, however few rows are kept.
+const EARLY_BYTES: usize = 1 << 20;
+
+/// Of more rows, waves that each count the rows before their own take longer than one that counts for all.
+const EARLY_ROWS: usize = FEW_ROWS;
+const _: () = assert!(EARLY_ROWS as u64 <= MOST);
 
 /// Filters arrays as long as the mask. Reads the counts once; nested types may read more, see
 /// [`Child`](super::ranges::Child).
@@ -35,14 +45,21 @@ pub(crate) fn filter(
     let mut pass = Pass::begin("filter", stream)?;
     mask.enter(&mut pass)?;
     let mut plan = Plan::new(&mut pass, mask.rows(), columns)?;
-    let (total, unread) = (plan.requests.sum(), Unread::new(&mut plan.requests, mask));
-    let mut started = plan.start(&mut pass)?;
-    let outcome = unread.outcome();
-    let mask = unread.read(&mut pass, &started.granted, started.granted.counter(total))?;
+    let (early, total) = (plan.is_early(), plan.requests.seldom_sums(1));
+    let unread = match early {
+        true => Unread::uncounted(&mut plan.requests, mask),
+        false => Unread::new(&mut plan.requests, mask),
+    };
+    let mut started = plan.start(&mut pass, early)?;
+    let (outcome, count) = (unread.outcome(), started.granted.counter(total));
+    let mask = unread.read(&mut pass, &started.granted, count)?;
     let mut looks = Looks::default();
-    started.launch(&mut pass, &mask, &mut looks)?;
+    started.launch(&mut pass, &mask, &mut looks, count)?;
     Ok(Pending::begin(stream, async move {
-        let words = looks.read(&mut pass).await?;
+        let words = match early {
+            true => looks.read_last(&mut pass).await?,
+            false => looks.read(&mut pass).await?,
+        };
         let own = &words[&started.counters];
         outcome(own)?;
         let total = total.of(own) as usize;
@@ -58,9 +75,9 @@ pub(crate) fn filter_by(
     rows: usize,
     columns: &[&DeviceArray],
 ) -> Result<Pending<Filtered>> {
-    let mut started = Plan::new(&mut pass, mask.rows, columns)?.start(&mut pass)?;
+    let mut started = Plan::new(&mut pass, mask.rows, columns)?.start(&mut pass, false)?;
     let mut looks = Looks::default();
-    started.launch(&mut pass, mask, &mut looks)?;
+    started.launch(&mut pass, mask, &mut looks, Out::absent())?;
     let (mask, stream) = (mask.clone(), pass.stream().clone());
     Ok(Pending::begin(&stream, async move {
         let words = looks.read(&mut pass).await?;
@@ -121,7 +138,7 @@ impl Plan {
     fn of(pass: &mut Pass, rows: usize, columns: &[&DeviceArray]) -> Result<Plan> {
         let mut plan = Plan {
             rows,
-            requests: Requests::default(),
+            requests: Requests::over(rows),
             columns: vec![],
             bitmaps: vec![],
             values: Values::default(),
@@ -178,20 +195,33 @@ impl Plan {
         self.bitmaps.len() - 1
     }
 
-    /// Allocates what was requested, and uploads the table of bitmaps in the same step.
-    fn start(mut self, pass: &mut Pass) -> Result<Started> {
-        let nulls = self.requests.sums(self.bitmaps.len());
-        let granted = self.requests.grant(pass, self.bitmaps.len() * Table::<MovedRow>::ROW_BYTES)?;
+    /// Whether to filter everything before the host knows how many rows are kept.
+    fn is_early(&self) -> bool {
+        let moves = !self.bitmaps.is_empty() || self.values.bytes(1) > 0;
+        let is_small = self.rows <= EARLY_ROWS && self.values.bytes(self.rows) <= EARLY_BYTES;
+        moves && is_small && self.columns.iter().all(Column::is_flat)
+    }
+
+    /// Allocates what was requested, and uploads the table of bitmaps in the same step. If it is early, the
+    /// same for values.
+    fn start(mut self, pass: &mut Pass, early: bool) -> Result<Started> {
+        let spans = filter_bits_spans(self.rows as u64, pass.width());
+        let nulls = self.requests.sums_of(self.bitmaps.len(), spans);
+        let of_values = if early { self.values.table_bytes() } else { 0 };
+        let granted =
+            self.requests.grant(pass, self.bitmaps.len() * Table::<MovedRow>::ROW_BYTES + of_values)?;
         let row = |(source, target): &(Bitmap, Request)| {
             let (source, offset) = bits(source);
             MovedRow::bits(source, offset, granted[*target].out())
         };
         let table: Table<MovedRow> = self.bitmaps.iter().map(row).collect();
-        let table = (!table.is_empty()).then(|| pass.upload(table.words())).transpose()?;
+        let waves = spans.saturating_mul(self.bitmaps.len() as u64);
+        let table = (!table.is_empty()).then(|| pass.table(table.words(), waves)).transpose()?;
         let bitmaps = self.bitmaps.into_iter().map(|(_, target)| target).collect();
+        let moved = early.then(|| self.values.prepare(pass, self.rows, self.rows)).transpose()?;
         self.columns.iter_mut().try_for_each(|column| column.start(pass))?;
         let (columns, values, counters) = (self.columns, self.values, Seen::default());
-        Ok(Started { granted, counters, columns, table, bitmaps, nulls, values })
+        Ok(Started { granted, counters, columns, table, bitmaps, nulls, values, moved })
     }
 }
 
@@ -206,26 +236,29 @@ struct Started {
     bitmaps: Vec<Request>,
     nulls: Counter,
     values: Values,
+    /// The memory of the filtered values, if they do not wait for the row count.
+    moved: Option<Moved>,
 }
 
 impl Started {
     /// Launches every kernel that does not depend on the row count, and adds what the host must read before
-    /// the others.
-    fn launch(&mut self, pass: &mut Pass, mask: &Mask, looks: &mut Looks) -> Result<()> {
+    /// the others. `total` receives the row count, if the mask has none.
+    fn launch(&mut self, pass: &mut Pass, mask: &Mask, looks: &mut Looks, mut total: Out<u64>) -> Result<()> {
         self.counters = self.granted.look(looks);
         self.columns.iter_mut().try_for_each(|column| column.find(pass, &self.granted, mask, looks))?;
-        let Some(table) = &self.table else { return Ok(()) };
-        let (len, (words, words_offset)) = (mask.rows as u64, mask.words());
-        let args = FilterBits {
-            table: table.input(),
-            columns: self.bitmaps.len() as u64,
-            spans: filter_bits_spans(len, pass.width()),
-            len,
-            words,
-            words_offset,
-            offsets: mask.offsets(),
-            nulls: self.granted.counter(self.nulls),
-        };
+        let (len, columns) = (mask.rows as u64, self.bitmaps.len() as u64);
+        if let Some(moved) = &self.moved {
+            moved.launch_uncounted(pass, mask, total)?;
+            total = if moved.is_needed() { Out::absent() } else { total };
+        }
+        let Some(table) = self.table.as_ref().map(Region::input) else { return Ok(()) };
+        let ((words, words_offset), nulls) = (mask.words(), self.granted.counter(self.nulls));
+        if self.moved.is_some() {
+            let args = FilterSmallBits { table, columns, len, words, words_offset, total, nulls };
+            return pass.launch(&FILTER_SMALL_BITS[0], &args);
+        }
+        let (spans, offsets) = (filter_bits_spans(len, pass.width()), mask.offsets());
+        let args = FilterBits { table, columns, spans, len, words, words_offset, offsets, nulls };
         pass.launch(&FILTER_BITS[0], &args)
     }
 
@@ -244,7 +277,11 @@ impl Started {
             0 => columns.map(|column| empty_like(pass, &column.array).map(Draft::Whole)).collect(),
             all if all == mask.rows => Ok(columns.map(|column| Draft::Whole(column.array)).collect()),
             _ => {
-                let values = self.values.launch(pass, mask, rows)?;
+                let moved = match self.moved.take() {
+                    Some(moved) => moved,
+                    None => self.values.launch(pass, mask, rows)?,
+                };
+                let values: Vec<Buffer> = self.values.buffers(&moved, rows).collect();
                 columns.map(|column| self.column(pass, rows, (&values, words), column)).collect()
             }
         }
@@ -254,7 +291,7 @@ impl Started {
         &self,
         pass: &mut Pass,
         rows: usize,
-        (values, words): (&[Region], &Words),
+        (values, words): (&[Buffer], &Words),
         column: Column,
     ) -> Result<Draft> {
         let (array, own) = (&column.array, &words[&self.counters]);
@@ -275,7 +312,7 @@ impl Started {
             Contents::Runs(runs) => return Draft::nested(parts, runs.build(pass, words)?),
             Contents::Bits(place) => parts.buffers.push(self.bitmap(place, rows)),
             Contents::Values(first) => {
-                parts.buffers.extend(values[first..][..slots].iter().map(Region::buffer))
+                parts.buffers.extend_from_slice(&values[first..][..slots]);
             }
         }
         // The data buffers that views point into are shared, not copied.
@@ -299,10 +336,16 @@ impl Started {
 }
 
 impl Column {
+    /// Whether no part of the column has to be found before it is filtered.
+    fn is_flat(&self) -> bool {
+        matches!(self.contents, Contents::Bits(_) | Contents::Values(_))
+            && self.children.iter().all(Column::is_flat)
+    }
+
     /// Starts the plans of runs in this column and its children.
     fn start(&mut self, pass: &mut Pass) -> Result<()> {
         if let Contents::Runs(runs) = &mut self.contents {
-            runs.started = runs.planned.take().map(|plan| plan.start(pass)).transpose()?;
+            runs.started = runs.planned.take().map(|plan| plan.start(pass, false)).transpose()?;
         }
         self.children.iter_mut().try_for_each(|child| child.start(pass))
     }
@@ -315,7 +358,9 @@ impl Column {
                 let marked = runs.marked.insert(runs.kept.find(pass, mask)?);
                 (runs.faults, runs.counters) =
                     (looks.at([runs.kept.faults()]), looks.at([marked.counters()]));
-                runs.started.iter_mut().try_for_each(|started| started.launch(pass, &marked.mask, looks))?;
+                runs.started
+                    .iter_mut()
+                    .try_for_each(|started| started.launch(pass, &marked.mask, looks, Out::absent()))?;
             }
             Contents::Bits(_) | Contents::Values(_) => {}
         }

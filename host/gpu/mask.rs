@@ -15,7 +15,8 @@ pub(crate) struct Mask {
     pub rows: usize,
     pub sizes: Sizes,
     words: Words,
-    offsets: Region,
+    /// `None` if the kernels that read the mask count for themselves.
+    offsets: Option<Region>,
 }
 
 /// A bit for each row: the mask's own values, or a bitmap written for this pass (values and validity
@@ -58,15 +59,24 @@ pub(crate) struct Unread<'a> {
     /// Receives the first row at which an expression fails. `None` if it cannot fail.
     pub failed: Option<Counter>,
     combined: Option<Request>,
-    offsets: Request,
-    /// The rows kept in each tile, and in each group of tiles; the offsets are computed from them.
-    counts: Request,
-    sums: Request,
+    offsets: Option<Request>,
+    /// The rows kept in each tile, and in each group of tiles; the offsets are computed from them. `None` if
+    /// no kernel needs them.
+    counts: Option<(Request, Request)>,
 }
 
 impl<'a> Unread<'a> {
     /// Requests what reading a mask of at least one row needs.
     pub fn new(requests: &mut Requests, source: Source<'a>) -> Unread<'a> {
+        Unread::of(requests, source, true)
+    }
+
+    /// As [`Unread::new`], for kernels that count the kept rows by themselves.
+    pub fn uncounted(requests: &mut Requests, source: Source<'a>) -> Unread<'a> {
+        Unread::of(requests, source, false)
+    }
+
+    fn of(requests: &mut Requests, source: Source<'a>, counted: bool) -> Unread<'a> {
         let sizes = sizes(source.rows() as u64);
         let bytes = |values: u64, width: usize| values as usize * width;
         // A validity and the values are combined into one bitmap. Without a validity the mask is read as it
@@ -79,9 +89,9 @@ impl<'a> Unread<'a> {
             source,
             failed,
             combined: own.then(|| requests.scratch(bytes(sizes.words, 4))),
-            offsets: requests.scratch(bytes(sizes.offsets, 8)),
-            counts: requests.scratch(bytes(sizes.counts, 4)),
-            sums: requests.zeros(bytes(sizes.groups, 8)),
+            offsets: counted.then(|| requests.scratch(bytes(sizes.offsets, 8))),
+            counts: (counted || own)
+                .then(|| (requests.scratch(bytes(sizes.counts, 4)), requests.zeros(bytes(sizes.groups, 8)))),
             sizes,
         }
     }
@@ -95,13 +105,21 @@ impl<'a> Unread<'a> {
         move |words| failure.as_ref().map_or(Ok(()), |(outcome, failed)| outcome(failed.of(words)))
     }
 
-    /// Finds the rows that the mask keeps. `total` receives their number.
+    /// Finds the rows that the mask keeps. `total` receives their number, if they are counted.
     pub fn read(&self, pass: &mut Pass, granted: &Granted, total: Out<u64>) -> Result<Mask> {
-        let (counts, sums) = (&granted[self.counts], &granted[self.sums]);
         let own = self.combined.map(|words| granted[words].clone());
+        let values = |mask: &DeviceArray| Bitmap { buffer: mask.buffers()[0].clone(), offset: mask.offset() };
+        let (rows, sizes) = (self.source.rows(), self.sizes);
+        let (counts, sums) = match (self.counts, self.source) {
+            (Some((counts, sums)), _) => (&granted[counts], &granted[sums]),
+            (None, Source::Array(mask)) => {
+                return Ok(Mask { rows, sizes, words: Words::Mask(values(mask)), offsets: None });
+            }
+            (None, Source::Program(_)) => return Err(pass.unsupported("an expression without counts")),
+        };
         let words = match self.source {
             Source::Array(mask) => {
-                let values = Bitmap { buffer: mask.buffers()[0].clone(), offset: mask.offset() };
+                let values = values(mask);
                 let ((bits, mask_offset), (valid, valid_offset)) = (bits(&values), validity(mask));
                 let select = Select {
                     mask: bits,
@@ -122,21 +140,12 @@ impl<'a> Unread<'a> {
                 Words::Own(words)
             }
         };
-        let mask = Mask {
-            rows: self.source.rows(),
-            sizes: self.sizes,
-            words,
-            offsets: granted[self.offsets].clone(),
-        };
-        let offsets = Offsets {
-            counts: counts.input(),
-            sums: sums.input(),
-            len: self.sizes.counts,
-            offsets: mask.offsets.out(),
-            total,
-        };
-        pass.launch(&OFFSETS[0], &offsets)?;
-        Ok(mask)
+        let offsets = self.offsets.map(|offsets| granted[offsets].clone());
+        if let Some(offsets) = &offsets {
+            let (counts, sums, offsets) = (counts.input(), sums.input(), offsets.out());
+            pass.launch(&OFFSETS[0], &Offsets { counts, sums, len: sizes.counts, offsets, total })?;
+        }
+        Ok(Mask { rows, sizes, words, offsets })
     }
 }
 
@@ -150,9 +159,9 @@ impl Mask {
         }
     }
 
-    /// The first output row of each tile, and after them the total.
+    /// The first output row of each tile, and after them the total; absent if kernels count by themselves.
     pub fn offsets(&self) -> In<u64> {
-        self.offsets.input()
+        self.offsets.as_ref().map_or(In::absent(), Region::input)
     }
 
     /// Makes what an earlier pass on the same stream wrote readable in this one. The mask array's own buffer
@@ -162,6 +171,6 @@ impl Mask {
             Words::Mask(_) => None,
             Words::Own(words) => Some(words),
         };
-        own.into_iter().chain([&self.offsets]).for_each(|region| pass.reuse(region));
+        own.into_iter().chain(&self.offsets).for_each(|region| pass.reuse(region));
     }
 }

@@ -12,7 +12,7 @@ use crate::array::Place;
 use crate::device::{Kept, Staged};
 
 /// The most rows of a small batch.
-const FEW_ROWS: usize = 1 << 16;
+pub(crate) const FEW_ROWS: usize = 1 << 16;
 
 /// The most waves that read a table on the host.
 const FEW_WAVES: u64 = 256;

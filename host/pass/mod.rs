@@ -56,6 +56,7 @@ use arrow_schema::DataType;
 use bowstring_kernels::target::{Args, Entry, MAX_WAVES, Value};
 
 pub(crate) use arguments::{BitPointer, Reach, bits, bytes, input, is_aligned, validity};
+pub(crate) use copies::FEW_ROWS;
 pub(crate) use joined::{all, both};
 pub(crate) use parts::RING;
 pub use pending::Pending;

@@ -51,7 +51,7 @@ pub const fn filter_bits_spans(len: u64, width: u32) -> u64 {
 }
 
 /// Returns the number of rows of a wave, which is a whole number of tiles.
-const fn span(width: u32) -> u64 {
+pub(crate) const fn span(width: u32) -> u64 {
     width as u64 * BLOCKS as u64 * 128
 }
 
@@ -67,11 +67,32 @@ fn filter_bits(args: &FilterBits, wave: &mut Wave) {
     if to == args.offsets.get(tile + tiles) {
         return;
     }
+    let part = Part { column, first, to };
+    compact(args.table, (args.words, args.words_offset, args.len), part, args.nulls, wave);
+}
+
+/// The part of a bitmap that a wave filters.
+pub(crate) struct Part {
+    /// The bitmap's number in the table.
+    pub column: u64,
+    /// The first row, and the first row of the output.
+    pub first: u64,
+    pub to: u64,
+}
+
+/// Filters a part of a bitmap.
+#[inline(always)]
+pub(crate) fn compact(
+    table: In<u64>,
+    (mask, mask_offset, len): (In<u32>, u64, u64),
+    Part { column, first, to }: Part,
+    nulls: Out<u64>,
+    wave: &mut Wave,
+) {
     let row = column * MovedRow::ROW;
-    let selection = Bits::new(args.words, args.words_offset, args.len).blocks(first);
-    let source = Bits::new(args.table.input(wave, row), args.table.get(row + ColumnRow::OFFSET), args.len)
-        .blocks(first);
-    let target: Out<u32> = args.table.output(wave, row + MovedRow::TARGET);
+    let selection = Bits::new(mask, mask_offset, len).blocks(first);
+    let source = Bits::new(table.input(wave, row), table.get(row + ColumnRow::OFFSET), len).blocks(first);
+    let target: Out<u32> = table.output(wave, row + MovedRow::TARGET);
     let bits = load(wave, source);
     let mut kept = load(wave, selection);
     if !selection.has(span(wave.width()) as u32) {
@@ -125,7 +146,7 @@ fn filter_bits(args: &FilterBits, wave: &mut Wave) {
     let unset = wave.sum(unset);
     wave.once(|l| {
         if unset != 0 {
-            args.nulls.add(l, column, u64::from(unset))
+            nulls.add(l, column, u64::from(unset))
         }
     });
 }

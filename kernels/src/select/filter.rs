@@ -62,7 +62,7 @@ kernel! {
 /// Loads that a lane has in flight.
 pub(crate) const STEP: usize = 4;
 /// Loads in flight for values that need more of them: those of four and eight bytes, many of which are kept.
-const DEEP: usize = 8;
+pub(crate) const DEEP: usize = 8;
 
 /// The number of kept rows in sixteen from which on all rows of a tile are loaded, because few sectors are
 /// without a kept row. 17 means never.
@@ -293,9 +293,16 @@ pub(crate) fn ranked<T: Value, const LOADS: usize, const ALL: bool>(wave: &mut W
     }
 }
 
-/// Like `values`, for values of several accesses: it moves one access of all rows after the other.
+/// Like `values`, for values of several accesses.
 fn pieces<T: Value>(args: &Filter, wave: &mut Wave) {
-    let Some(Work { tile, .. }) = tile::<T>(args, wave, args.pieces) else { return };
+    if let Some(Work { tile, .. }) = tile::<T>(args, wave, args.pieces) {
+        in_pieces(wave, tile, args.pieces);
+    }
+}
+
+/// Moves values of several accesses: one access of all rows after the other.
+#[inline(always)]
+pub(crate) fn in_pieces<T: Value>(wave: &mut Wave, tile: Tile<T>, pieces: u64) {
     let mut moved = 0;
     let mut w = 0;
     while w < TILE as u32 / wave.width() {
@@ -304,19 +311,19 @@ fn pieces<T: Value>(args: &Filter, wave: &mut Wave) {
             let kept = wave.members(mask);
             let first = (w + k as u32) * wave.width();
             let mut piece = 0;
-            while piece < args.pieces && !mask.is_empty() {
+            while piece < pieces && !mask.is_empty() {
                 let loaded = wave.each(|l| {
                     core::array::from_fn::<T, STEP, _>(|p| {
-                        let from = u64::from(first + l.index()) * args.pieces;
+                        let from = u64::from(first + l.index()) * pieces;
                         let p = piece + p as u64;
-                        if kept.at(l) && p < args.pieces { tile.source.get(from + p) } else { T::ZERO }
+                        if kept.at(l) && p < pieces { tile.source.get(from + p) } else { T::ZERO }
                     })
                 });
                 wave.loads_done();
                 wave.each(|l| {
-                    let to = u64::from(moved + l.rank(mask)) * args.pieces;
+                    let to = u64::from(moved + l.rank(mask)) * pieces;
                     for p in 0..STEP {
-                        if kept.at(l) && piece + (p as u64) < args.pieces {
+                        if kept.at(l) && piece + (p as u64) < pieces {
                             tile.target.set(l, to + piece + p as u64, loaded.at(l)[p]);
                         }
                     }

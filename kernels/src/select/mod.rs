@@ -3,6 +3,7 @@
 pub mod bits;
 pub mod filter;
 pub mod filter_few;
+pub mod filter_small;
 pub mod ranges;
 pub mod selection;
 
@@ -12,6 +13,8 @@ host_only! {
         &bits::FILTER_BITS,
         &filter::FILTER,
         &filter_few::FILTER_FEW,
+        &filter_small::FILTER_SMALL,
+        &filter_small::FILTER_SMALL_BITS,
         &ranges::KEEP,
         &selection::OFFSETS,
         &selection::SELECT,

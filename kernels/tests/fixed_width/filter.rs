@@ -3,6 +3,7 @@ use bowstring_kernels::memory::{In, Out, TableRow};
 use bowstring_kernels::select::bits::*;
 use bowstring_kernels::select::filter::*;
 use bowstring_kernels::select::filter_few::{FILTER_FEW, FilterFew};
+use bowstring_kernels::select::filter_small::*;
 use bowstring_kernels::select::selection::*;
 use bowstring_kernels::target::{Value, find};
 
@@ -147,6 +148,27 @@ fn filter_values<T: Value + PartialEq + std::fmt::Debug>(pieces: usize, make: im
                     }
                 };
                 check(&kept, entry.name);
+                // Each wave counts the rows before its own.
+                if len as u64 <= MOST {
+                    kept.iter_mut().flatten().for_each(|value| *value = make(!0));
+                    let Filter { table, columns, tiles, len: rows, words, words_offset, pieces, .. } = args;
+                    let mut total = [u64::MAX];
+                    let total_out = output(&mut total);
+                    let args = FilterSmall {
+                        table,
+                        columns,
+                        tiles,
+                        len: rows,
+                        words,
+                        words_offset,
+                        total: total_out,
+                        pieces,
+                    };
+                    let entry = find(FILTER_SMALL, &key[..1]).unwrap();
+                    assert_eq!(run(entry, args, width), None, "{}", entry.name);
+                    check(&kept, entry.name);
+                    assert_eq!(total, [selection.total]);
+                }
                 if pieces > 1 {
                     continue;
                 }
@@ -204,7 +226,7 @@ fn bitmaps() {
                         MovedRow::bits(source, offset, output(target)).words()
                     })
                     .collect();
-                let mut nulls = vec![0; columns.len()];
+                let (mut nulls, mut total) = (vec![0; columns.len()], [u64::MAX]);
                 let args = FilterBits {
                     table: input(&table),
                     columns: columns.len() as u64,
@@ -216,6 +238,26 @@ fn bitmaps() {
                     nulls: output(&mut nulls),
                 };
                 assert_eq!(run(&FILTER_BITS[0], args, width), None);
+                // Each wave counts the rows before its own.
+                if len as u64 <= MOST {
+                    let with_offsets = (kept.clone(), nulls.clone());
+                    kept.iter_mut().flatten().for_each(|word| *word = 0);
+                    nulls.fill(0);
+                    let FilterBits { table, columns, len: rows, words, words_offset, .. } = args;
+                    let (total, nulls_out) = (output(&mut total), output(&mut nulls));
+                    let args = FilterSmallBits {
+                        table,
+                        columns,
+                        len: rows,
+                        words,
+                        words_offset,
+                        total,
+                        nulls: nulls_out,
+                    };
+                    assert_eq!(run(&FILTER_SMALL_BITS[0], args, width), None);
+                    assert!(with_offsets == (kept.clone(), nulls.clone()), "{len} rows, width {width}");
+                }
+                assert!(len as u64 > MOST || total == [selection.total]);
                 for (column, (target, nulls)) in columns.iter().zip(kept.iter().zip(nulls)) {
                     let bits: Vec<bool> = (0..len).filter(|&i| mask[i]).map(|i| column[i]).collect();
                     assert_eq!(nulls, bits.iter().filter(|bit| !**bit).count() as u64);
