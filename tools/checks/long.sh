@@ -28,6 +28,9 @@ check_versions() {
     done
 }
 
+check older-compilers "what the compilers of CUDA 11.8 and 12.2 make of the PTX: no other spills than known ones"
+check_older-compilers() { ptx/older.sh; }
+
 check image-mutants "tests notice changed instructions in the images, of BOWSTRING_MUTANTS (1000)"
 check_image-mutants() {
     BOWSTRING_MUTANTS=${BOWSTRING_MUTANTS:-1000} cargo test --locked --test it mutants -- --nocapture
