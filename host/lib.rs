@@ -86,6 +86,7 @@ mod transfer;
 pub use array::{DeviceArray, DeviceBatch};
 pub use device::{Device, Stream, interruptible};
 pub use error::{Error, Failure, Result, Unsupported};
+pub use gpu::Kernels;
 pub use pass::Pending;
 
 /// Handles can be sent to and shared between threads; pending results can be sent.

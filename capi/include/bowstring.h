@@ -883,6 +883,25 @@ void bowstring_device_free(struct BowstringDevice *device);
 BowstringStatus bowstring_device_set_export_fence(const struct BowstringDevice *device,
                                                   int32_t kept);
 
+// Bounds the unused memory that is kept for later; kept memory beyond it is freed now. Until this is called, a
+// GPU keeps at most a quarter of its memory. Does not synchronise.
+//
+// `device` must be NULL or a live handle.
+BowstringStatus bowstring_device_set_memory_kept(const struct BowstringDevice *device,
+                                                 uint64_t bytes);
+
+// Loads the kernels of operations, which otherwise are loaded when an operation first needs them: that takes
+// the operation 10 to 500 ms for each on CUDA, unless the driver finds in its cache on disk what it compiled
+// before. `kernels` is "filter", "take", "cast", "text" (casts from and to text), "expressions", "sort",
+// "group" or "join"; NULL means all of them. `loaded` receives the number of images that were loaded; it may
+// be NULL. Blocks, and uses as many threads as the CPU's operations. The emulator and the CPU have no images.
+//
+// `device` must be NULL or a live handle, `kernels` NULL or text that ends with a zero, `loaded` NULL or
+// writable.
+BowstringStatus bowstring_device_prepare(const struct BowstringDevice *device,
+                                         const char *kernels,
+                                         int64_t *loaded);
+
 // Creates a stream of the device. On the CPU a stream has no effect: operations run inside the call.
 //
 // `device` must be NULL or a live handle, `out` NULL or writable.

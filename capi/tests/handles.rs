@@ -270,3 +270,21 @@ fn zones_are_known_by_their_names() {
     }
     close((device, stream));
 }
+
+#[test]
+fn kernels_are_prepared_by_their_names() {
+    for kind in DEVICES {
+        let (device, stream) = open(kind);
+        let mut loaded = -1;
+        // SAFETY: live handles, text, and a place for a number or none.
+        unsafe {
+            assert_eq!(bowstring_device_prepare(device, null(), &mut loaded), Ok);
+            assert_eq!(loaded, 0, "neither the CPU nor the emulator has images");
+            assert_eq!(bowstring_device_prepare(device, c"sort".as_ptr(), null_mut()), Ok);
+            assert_eq!(bowstring_device_prepare(device, c"sorts".as_ptr(), &mut loaded), Invalid);
+            assert!(last_error().contains("sort, group, join"), "{}", last_error());
+            assert_eq!(bowstring_device_set_memory_kept(device, 1 << 30), Ok);
+        }
+        close((device, stream));
+    }
+}

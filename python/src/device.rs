@@ -3,6 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use bowstring::Device as Inner;
+use bowstring::Kernels;
 use bowstring::array::Place;
 use bowstring::ffi::DeviceType;
 use pyo3::exceptions::PyValueError;
@@ -130,6 +131,29 @@ impl Device {
     #[getter]
     fn name(&self) -> String {
         self.0.name()
+    }
+
+    /// Bound the unused memory that is kept for later; kept memory beyond it is freed now.
+    ///
+    /// Until this is called, a GPU keeps at most a quarter of its memory.
+    fn set_memory_kept(&self, bytes: usize) {
+        self.0.set_memory_kept(bytes);
+    }
+
+    /// Load the kernels of operations, and return how many images that took.
+    ///
+    /// Otherwise each kernel is loaded when an operation first needs it, which takes the operation 10 to 500 ms
+    /// on CUDA, unless the driver finds in its cache on disk what it compiled before. The names are "filter",
+    /// "take", "cast", "text" (casts from and to text), "expressions", "sort", "group" and "join"; without any,
+    /// all are loaded. The CPU and the emulator have no images.
+    #[pyo3(signature = (*kernels))]
+    fn prepare(&self, py: Python<'_>, kernels: Vec<String>) -> PyResult<usize> {
+        let named = kernels.iter().map(|name| name.parse::<Kernels>()).collect::<Result<Vec<_>, _>>();
+        let device = self.0.clone();
+        detached(py, move || {
+            let named = named?;
+            device.prepare(if named.is_empty() { &Kernels::ALL } else { &named })
+        })
     }
 
     /// Limit the device memory of results to so many bytes. An operation that needs more raises

@@ -30,6 +30,12 @@ def test_operations(device: bs.Device) -> None:
     operates(device)
 
 
+def test_kernels_are_loaded_ahead(device: bs.Device) -> None:
+    device.prepare("filter", "take")
+    assert device.prepare("filter", "take") == 0
+    device.set_memory_kept(1 << 30)
+
+
 def test_streams_of_batches(device: bs.Device) -> None:
     table = pa.table({"n": list(range(100)), "odd": [n % 2 == 1 for n in range(100)]})
     reader = bs.BatchReader(table.to_reader(7)).to(device).filter("odd")

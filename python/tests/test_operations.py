@@ -327,6 +327,13 @@ def test_devices() -> None:
         bs.Device.open(12, 5)
 
 
+def test_the_cpu_has_no_kernels_to_load(place: str) -> None:
+    device = bs.Device(place)
+    assert device.prepare() == device.prepare("filter", "group") == 0
+    with pytest.raises(ValueError, match="sort, group, join"):
+        device.prepare("sorts")  # type: ignore[arg-type]
+
+
 def test_devices_do_not_mix() -> None:
     there, mask = bs.array(pa.array([1, 2])).to(bs.Device.emulated()), pa.array([True, False])
     with pytest.raises(ValueError, match="stream on"):

@@ -66,6 +66,7 @@ mod ordering;
 mod parked;
 mod parking;
 mod polled;
+mod prepare;
 mod printed;
 mod ranges;
 mod readme;

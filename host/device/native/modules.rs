@@ -2,6 +2,7 @@
 //! compiles.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::Instant;
 
 use super::table::Word;
@@ -12,36 +13,34 @@ use crate::device::sync::Mutex;
 
 /// The loaded images, by name and in order.
 #[derive(Default)]
-pub(super) struct Modules(Mutex<Loaded>);
-
-#[derive(Default)]
-struct Loaded {
-    by_name: HashMap<&'static str, Word>,
-    in_order: Vec<LoadedImage>,
+pub(super) struct Modules {
+    by_name: Mutex<HashMap<&'static str, Arc<Mutex<Option<Word>>>>>,
+    in_order: Mutex<Vec<LoadedImage>>,
 }
 
 impl Modules {
     /// The images loaded so far, in order.
     pub fn loaded(&self) -> Vec<LoadedImage> {
-        lock(&self.0).in_order.clone()
+        lock(&self.in_order).clone()
     }
 
-    /// The image of this name; `load` loads it at its first use.
+    /// The image of this name; `load` loads it at its first use. Threads load several images at a time.
     pub fn get(
         &self,
         family: &'static str,
         name: &'static str,
         load: impl FnOnce() -> Result<Word, LoadFailure>,
     ) -> Result<Word, LoadFailure> {
+        let image = lock(&self.by_name).entry(name).or_default().clone();
         // Held during the load, so that another thread does not load the same image a second time.
-        let mut modules = lock(&self.0);
-        if let Some(module) = modules.by_name.get(name) {
-            return Ok(*module);
+        let mut image = lock(&image);
+        if let Some(module) = *image {
+            return Ok(module);
         }
         let start = Instant::now();
         let module = load()?;
-        modules.by_name.insert(name, module);
-        modules.in_order.push(LoadedImage { family, name, time: start.elapsed() });
+        *image = Some(module);
+        lock(&self.in_order).push(LoadedImage { family, name, time: start.elapsed() });
         Ok(module)
     }
 }
