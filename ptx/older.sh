@@ -1,9 +1,9 @@
 #!/bin/bash
 # Compiles the PTX with the compilers of older drivers, and refuses spills that are not listed below.
 #   ptx/older.sh [ARCHIVES]     the folder of archives defaults to images/
-# A driver compiles PTX with its own ptxas: ours (check.sh) is that of the newest CUDA. These two are those of the
-# first CUDA that the kernels' PTX is promised for, as far as packages exist, and of one between. Takes three
-# minutes on two cores. Needs Python; the compilers are from PyPI on first use, kept in $TOOLS.
+# A driver compiles PTX with its own ptxas: check.sh has that of the newest CUDA. These two are the oldest of
+# which there is a package (the PTX is for CUDA 11.4 and later), and one between. Takes three minutes on two
+# cores. Needs Python; the compilers are from PyPI on first use, kept in $TOOLS.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 tools=${TOOLS:-${XDG_CACHE_HOME:-$HOME/.cache}/bowstring}

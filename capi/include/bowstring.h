@@ -883,8 +883,8 @@ void bowstring_device_free(struct BowstringDevice *device);
 BowstringStatus bowstring_device_set_export_fence(const struct BowstringDevice *device,
                                                   int32_t kept);
 
-// Bounds the unused memory that is kept for later; kept memory beyond it is freed now. Until this is called, a
-// GPU keeps at most a quarter of its memory. Does not synchronise.
+// Bounds the unused memory that is kept for later; kept memory beyond it is freed now. Until this is called,
+// a GPU keeps at most a quarter of its memory. Does not synchronise.
 //
 // `device` must be NULL or a live handle.
 BowstringStatus bowstring_device_set_memory_kept(const struct BowstringDevice *device,
@@ -894,7 +894,8 @@ BowstringStatus bowstring_device_set_memory_kept(const struct BowstringDevice *d
 // the operation 10 to 500 ms for each on CUDA, unless the driver finds in its cache on disk what it compiled
 // before. `kernels` is "filter", "take", "cast", "text" (casts from and to text), "expressions", "sort",
 // "group" or "join"; NULL means all of them. `loaded` receives the number of images that were loaded; it may
-// be NULL. Blocks, and uses as many threads as the CPU's operations. The emulator and the CPU have no images.
+// be NULL. Blocks, and uses as many threads as the CPU's operations. The emulator and the CPU have no
+// images.
 //
 // `device` must be NULL or a live handle, `kernels` NULL or text that ends with a zero, `loaded` NULL or
 // writable.

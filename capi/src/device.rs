@@ -72,8 +72,8 @@ pub unsafe extern "C" fn bowstring_device_set_export_fence(
     })
 }
 
-/// Bounds the unused memory that is kept for later; kept memory beyond it is freed now. Until this is called, a
-/// GPU keeps at most a quarter of its memory. Does not synchronise.
+/// Bounds the unused memory that is kept for later; kept memory beyond it is freed now. Until this is called,
+/// a GPU keeps at most a quarter of its memory. Does not synchronise.
 ///
 /// # Safety
 ///
@@ -95,7 +95,8 @@ pub unsafe extern "C" fn bowstring_device_set_memory_kept(
 /// the operation 10 to 500 ms for each on CUDA, unless the driver finds in its cache on disk what it compiled
 /// before. `kernels` is "filter", "take", "cast", "text" (casts from and to text), "expressions", "sort",
 /// "group" or "join"; NULL means all of them. `loaded` receives the number of images that were loaded; it may
-/// be NULL. Blocks, and uses as many threads as the CPU's operations. The emulator and the CPU have no images.
+/// be NULL. Blocks, and uses as many threads as the CPU's operations. The emulator and the CPU have no
+/// images.
 ///
 /// # Safety
 ///

@@ -30,7 +30,7 @@ fn asked_to_keep() -> Option<usize> {
     std::env::var("BOWSTRING_KEEP").ok()?.parse().ok()
 }
 
-/// The most unused bytes that are kept if nobody says how many.
+/// The most unused bytes that are kept unless the program or the variable sets a number.
 fn share(core: &Core) -> usize {
     let memory = core.driver().memory().ok().flatten();
     memory.map_or(DEFAULT_KEPT, |(_, all)| all / KEPT_SHARE)

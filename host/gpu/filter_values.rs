@@ -116,7 +116,7 @@ impl Moved {
         Ok(())
     }
 
-    /// Moves the rows.
+    /// Moves the rows, at the places that the mask's offsets give them.
     pub fn launch(&self, pass: &mut Pass, mask: &Mask) -> Result<()> {
         let (tiles, len) = (mask.sizes.tiles, mask.rows as u64);
         for ((unit, pieces), table, columns) in self.tables() {

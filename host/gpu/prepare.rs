@@ -12,9 +12,9 @@ use crate::{Device, Error, Result};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Kernels {
-    /// [`filter`](crate::compute::filter()) and [`Selection`](crate::compute::Selection).
+    /// Filters: [`filter`](crate::compute::filter()) and [`Selection`](crate::compute::Selection).
     Filter,
-    /// [`take`](crate::compute::take()) and [`concat`](crate::compute::concat()).
+    /// Moves of rows: [`take`](crate::compute::take()) and [`concat`](crate::compute::concat()).
     Take,
     /// [`cast`](crate::compute::cast()) between numbers, decimals, times, lists and their like.
     Cast,
@@ -24,16 +24,17 @@ pub enum Kernels {
     /// [`evaluate`](crate::compute::evaluate), [`filter_where`](crate::compute::filter_where) and
     /// [`aggregate`](crate::compute::aggregate), without the kernels of their casts.
     Expressions,
-    /// [`sort_by`](crate::compute::sort_by) and [`rank`](crate::compute::rank).
+    /// Sorts: [`sort_by`](crate::compute::sort_by) and [`rank`](crate::compute::rank).
     Sort,
-    /// [`Query::group_by`](crate::compute::Query::group_by) and [`distinct`](crate::compute::distinct).
+    /// Groups: [`Query::group_by`](crate::compute::Query::group_by) and
+    /// [`distinct`](crate::compute::distinct).
     Group,
-    /// [`join`](crate::compute::join()).
+    /// Joins: [`join`](crate::compute::join()).
     Join,
 }
 
 impl Kernels {
-    /// All of them.
+    /// The kernels of every operation.
     pub const ALL: [Kernels; 8] = [
         Kernels::Filter,
         Kernels::Take,
@@ -113,10 +114,10 @@ impl FromStr for Kernels {
 }
 
 impl Device {
-    /// Loads the kernels of operations, and returns how many images that took. Otherwise each kernel is loaded
-    /// when an operation first needs it, which takes the operation 10 to 500 ms on CUDA unless the driver
-    /// finds what it has compiled before in its cache on disk. Blocks, and uses as many threads as the CPU
-    /// path. The emulator and the CPU have no images.
+    /// Loads the kernels of operations, and returns how many images that took. Otherwise each kernel is
+    /// loaded when an operation first needs it, which takes the operation 10 to 500 ms on CUDA unless the
+    /// driver finds what it has compiled before in its cache on disk. Blocks, and uses as many threads as the
+    /// CPU path. The emulator and the CPU have no images.
     pub fn prepare(&self, kernels: &[Kernels]) -> Result<usize> {
         let Some(gpu) = self.as_gpu() else { return Ok(0) };
         let before = self.images_loaded().len();

@@ -67,8 +67,8 @@ impl Pass {
         if rows <= FEW_ROWS { self.shared(words) } else { self.upload(words) }
     }
 
-    /// A table of which each of `waves` waves reads one row. If the waves are few, it stays on the host, where
-    /// all of them wait for their rows at the same time.
+    /// A table of which each of `waves` waves reads one row. If the waves are few, it stays on the host,
+    /// where all of them wait for their rows at the same time.
     pub fn table(&mut self, words: &[u64], waves: u64) -> Result<Region> {
         if waves <= FEW_WAVES { self.shared(words) } else { self.upload(words) }
     }

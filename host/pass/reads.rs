@@ -130,7 +130,7 @@ pub(crate) struct Read<'a> {
 }
 
 struct Queued {
-    /// On the host.
+    /// The regions that were read, in memory of the host.
     regions: Vec<Region>,
     seen: Event,
 }

@@ -142,10 +142,10 @@ impl Device {
 
     /// Load the kernels of operations, and return how many images that took.
     ///
-    /// Otherwise each kernel is loaded when an operation first needs it, which takes the operation 10 to 500 ms
-    /// on CUDA, unless the driver finds in its cache on disk what it compiled before. The names are "filter",
-    /// "take", "cast", "text" (casts from and to text), "expressions", "sort", "group" and "join"; without any,
-    /// all are loaded. The CPU and the emulator have no images.
+    /// Otherwise each kernel is loaded when an operation first needs it, which takes the operation 10 to
+    /// 500 ms on CUDA, unless the driver finds in its cache on disk what it compiled before. The names are
+    /// "filter", "take", "cast", "text" (casts from and to text), "expressions", "sort", "group" and "join";
+    /// without any, all are loaded. The CPU and the emulator have no images.
     #[pyo3(signature = (*kernels))]
     fn prepare(&self, py: Python<'_>, kernels: Vec<String>) -> PyResult<usize> {
         let named = kernels.iter().map(|name| name.parse::<Kernels>()).collect::<Result<Vec<_>, _>>();

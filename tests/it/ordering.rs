@@ -190,7 +190,8 @@ fn what_an_operation_reports_is_not_looked_at_by_one_that_could_not_wait_for_it(
 
 #[test]
 fn a_block_that_a_copy_is_on_its_way_to_is_not_given_away_where_the_next_copy_fails() {
-    // The words of so many rows are on the device: the sum and the failing row are copied one after the other.
+    // The words of so many rows are on the device: the sum and the failing row are copied, one after the
+    // other.
     let rows = 140_000;
     sums_of_two_streams(rows, |device, late| {
         device.fail(Some("copy_out"), 2, 1);

@@ -145,7 +145,7 @@ fn a_small_batch_is_filtered_taken_and_summed_in_one_trip() {
     let device = emulated();
     let stream = device.device().stream().unwrap();
     let up = |array: ArrayRef| stream.upload(&from_arrow(&array).unwrap()).unwrap();
-    let keep = |row: usize| row % 3 == 0;
+    let keep = |row: usize| row.is_multiple_of(3);
     let mask = up(Arc::new(BooleanArray::from_iter((0..ROWS).map(|row| Some(keep(row))))));
     let unsure = BooleanArray::from_iter((0..ROWS).map(|row| (row % 5 != 0).then(|| keep(row))));
     let unsure = up(Arc::new(unsure));

@@ -52,7 +52,7 @@ pub(in super::super) trait Runtime: Sized + Send + Sync + 'static {
     /// The architecture whose images it runs.
     fn architecture(&self) -> &'static str;
 
-    /// Whether kernels may write pinned memory, also by atomics; see [`Driver`](super::super::driver::Driver).
+    /// Whether kernels may write pinned memory, also by atomics.
     fn kernels_write_pinned(&self) -> bool;
 
     /// The architecture and the runtime's version, for people.

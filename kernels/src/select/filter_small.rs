@@ -1,8 +1,8 @@
 //! Filter of small batches, in one launch: no kernel has counted the rows before.
 //!
-//! Each wave counts the kept rows before its own in the mask. That costs it some loads, where the kernels that
-//! count for all take two launches, and the host would wait for their total before it can place the values.
-//! The last wave writes the total.
+//! Each wave counts the kept rows before its own in the mask. That costs it some loads, where the kernels
+//! that count for all take two launches, and the host would wait for their total before it can place the
+//! values. The last wave writes the total.
 
 use super::bits::{Part, compact, filter_bits_spans, span};
 use super::filter::{DEEP, STEP, Tile, in_pieces, ranked};
@@ -116,8 +116,8 @@ fn bits(args: &FilterSmallBits, wave: &mut Wave) {
     }
 }
 
-/// Counts the kept rows before `tiles` tiles from `tile` on, and those of these tiles. The last wave writes the
-/// sum to `total`.
+/// Counts the kept rows before `tiles` tiles from `tile` on, and those of these tiles. The last wave writes
+/// the sum to `total`.
 #[inline(always)]
 fn counted(
     (words, words_offset, len): Selection,
