@@ -14,9 +14,10 @@ use std::time::Instant;
 
 use arrow_array::{ArrayRef, BooleanArray, Int32Array, Int64Array, RecordBatch};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
-use bowstring::compute::{CastOptions, TakeOptions, cast, filter, null_count, take};
+use bowstring::compute::{CastOptions, TakeOptions, aggregate, cast, filter, filter_where, null_count, take};
 use bowstring::device::testing::open_from;
 use bowstring::exchange::{batch_from_arrow, from_arrow};
+use bowstring::expr::{col, count, lit, sum};
 use bowstring::ffi::DeviceType;
 use bowstring::{Device, DeviceArray, DeviceBatch, Result, Stream};
 use libloading::Library;
@@ -25,7 +26,7 @@ const ROWS: usize = 8_192;
 
 /// The assumed cost of one call on a real driver, in nanoseconds: **assumptions** of the usual size, not
 /// measurements.
-const ASSUMED: [(&str, f64); 12] = [
+const ASSUMED: [(&str, f64); 13] = [
     ("cuLaunchKernel", 2500.0),
     ("cuMemcpyHtoDAsync_v2", 2500.0),
     ("cuMemcpyDtoHAsync_v2", 2500.0),
@@ -38,6 +39,8 @@ const ASSUMED: [(&str, f64); 12] = [
     // In addition to the waiting.
     ("cuEventSynchronize", 1500.0),
     ("cuCtxSetCurrent", 100.0),
+    // A number of the thread is exchanged.
+    ("cuThreadExchangeStreamCaptureMode", 50.0),
     ("cuCtxGetCurrent", 20.0),
 ];
 
@@ -99,8 +102,16 @@ struct Inputs {
     stream: Stream,
 }
 
-const WORKS: [(&str, Work); 4] = [
+const WORKS: [(&str, Work); 6] = [
     ("filter", |on| Ok(filter(&on.batch, &on.mask, &on.stream).wait()?.columns().to_vec())),
+    ("filter_where", |on| {
+        let kept = filter_where(&on.batch, &col("0").lt(lit(ROWS as i64 / 2)), &on.stream).wait()?;
+        Ok(kept.columns().to_vec())
+    }),
+    ("aggregate", |on| {
+        let summed = aggregate(&on.batch, &[sum(col("0")), count(col("0"))], None, &on.stream).wait()?;
+        Ok(summed.columns().to_vec())
+    }),
     ("take", |on| {
         let taken = take(&on.batch, &on.indices, &TakeOptions::default(), &on.stream).wait()?;
         Ok(taken.columns().to_vec())
