@@ -66,7 +66,8 @@ const BY_ENTRY: &str = "
 const BATCHES: &str = "
 ## Batches
 
-The calls of the driver by which a batch is filtered by a uniform mask of 50 %, from the second run on, however many the rows.
+The calls of the driver by which a batch is filtered by a uniform mask of 50 %, from the second run on: of
+small batches, and of one with more rows and columns than are filtered in one launch.
 
 | batch | launches | host waits | calls | of these |
 | --- | --: | --: | --: | --- |
