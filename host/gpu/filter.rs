@@ -27,8 +27,8 @@ use crate::{Result, Stream};
 /// The most bytes of values that a small batch has. Its outputs keep as many, however few rows are kept.
 const EARLY_BYTES: usize = 1 << 20;
 
-/// The most rows of a batch that is filtered before its kept rows are counted: with more rows, waves that each
-/// count the rows before their own take longer than one that counts for all.
+/// The most rows of a batch that is filtered before its kept rows are counted: with more rows, waves that
+/// each count the rows before their own take longer than one that counts for all.
 const EARLY_ROWS: usize = FEW_ROWS;
 const _: () = assert!(EARLY_ROWS as u64 <= MOST);
 
