@@ -5,8 +5,7 @@ use std::ffi::{c_char, c_void};
 use bowstring::ffi::DeviceType;
 use bowstring::{Device, Error, Kernels, Stream};
 
-use crate::expr::text;
-use crate::status::{BowstringStatus, borrow, free, give, guard};
+use crate::status::{BowstringStatus, borrow, free, give, guard, text};
 
 /// A device: the place where arrays are and operations run.
 pub struct BowstringDevice(pub(crate) Device);

@@ -1,7 +1,7 @@
 //! Builds expressions in C. An expression is not bound to a schema; a function that evaluates it checks it
 //! against the columns of its batch.
 
-use std::ffi::{CStr, CString, c_char};
+use std::ffi::{CString, c_char};
 use std::sync::OnceLock;
 
 use bowstring::compute::Scalar;
@@ -12,7 +12,7 @@ use bowstring::{Error, Result};
 
 use crate::array::BowstringArray;
 use crate::expr_operations::{binary, unary};
-use crate::status::{BowstringStatus, borrow, free, give, guard, invalid, missing, put};
+use crate::status::{BowstringStatus, borrow, free, give, guard, invalid, put, text};
 
 /// A value computed for each row of a batch. An expression shares the expressions that it was built from, so
 /// their handles may be freed. One that is nested more than 200 deep, or has more than 20000 parts or 256 MiB
@@ -27,21 +27,6 @@ impl BowstringExpr {
         expr.check()?;
         Ok(BowstringExpr { expr, text: OnceLock::new() })
     }
-}
-
-/// Reads a C string; NULL and text that is not UTF-8 are errors.
-///
-/// # Safety
-///
-/// `text` is NULL or ends with a 0.
-pub(crate) unsafe fn text(text: *const c_char, argument: &str) -> Result<String> {
-    if text.is_null() {
-        return Err(missing(argument));
-    }
-    // SAFETY: the caller's promise.
-    let text = unsafe { CStr::from_ptr(text) };
-    let text = text.to_str().map_err(|_| invalid(format!("{argument} is not UTF-8")))?;
-    Ok(text.to_owned())
 }
 
 /// The expression behind a handle; NULL is an error.

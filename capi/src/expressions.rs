@@ -9,8 +9,8 @@ use bowstring::expr::{self, Aggregation, Expr, FloatOrder, Options, Overflow};
 use crate::batch::BowstringBatch;
 use crate::compute::options;
 use crate::device::BowstringStream;
-use crate::expr::{BowstringExpr, text};
-use crate::status::{BowstringStatus, borrow, give, guard, handles, invalid, items};
+use crate::expr::BowstringExpr;
+use crate::status::{BowstringStatus, borrow, give, guard, handles, invalid, items, text};
 use crate::stream::BowstringBatches;
 
 /// Options for evaluating expressions. Initialise the struct with zeros, set `size` to its `sizeof`, then set

@@ -1,7 +1,7 @@
 //! The status that functions return, and the reason of the last failure.
 
 use std::cell::RefCell;
-use std::ffi::{CString, c_char, c_void};
+use std::ffi::{CStr, CString, c_char, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
@@ -131,6 +131,21 @@ pub(crate) fn invalid(problem: impl Into<String>) -> Error {
 /// The error for an argument that is NULL.
 pub(crate) fn missing(argument: &str) -> Error {
     invalid(format!("{argument} is NULL"))
+}
+
+/// Reads a C string; NULL and text that is not UTF-8 are errors.
+///
+/// # Safety
+///
+/// `text` is NULL or ends with a 0.
+pub(crate) unsafe fn text(text: *const c_char, argument: &str) -> Result<String> {
+    if text.is_null() {
+        return Err(missing(argument));
+    }
+    // SAFETY: the caller's promise.
+    let text = unsafe { CStr::from_ptr(text) };
+    let text = text.to_str().map_err(|_| invalid(format!("{argument} is not UTF-8")))?;
+    Ok(text.to_owned())
 }
 
 /// Borrows an argument; NULL is an error.
