@@ -883,8 +883,7 @@ void bowstring_device_free(struct BowstringDevice *device);
 BowstringStatus bowstring_device_set_export_fence(const struct BowstringDevice *device,
                                                   int32_t kept);
 
-// Bounds the unused memory that is kept for later; kept memory beyond it is freed now. Until this is called,
-// a GPU keeps at most a quarter of its memory. Does not synchronise.
+// Bounds the unused memory that is kept for later; kept memory beyond it is freed now. Does not synchronise.
 //
 // `device` must be NULL or a live handle.
 BowstringStatus bowstring_device_set_memory_kept(const struct BowstringDevice *device,

@@ -71,8 +71,7 @@ pub unsafe extern "C" fn bowstring_device_set_export_fence(
     })
 }
 
-/// Bounds the unused memory that is kept for later; kept memory beyond it is freed now. Until this is called,
-/// a GPU keeps at most a quarter of its memory. Does not synchronise.
+/// Bounds the unused memory that is kept for later; kept memory beyond it is freed now. Does not synchronise.
 ///
 /// # Safety
 ///

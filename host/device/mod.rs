@@ -125,8 +125,7 @@ impl Device {
         }
     }
 
-    /// Bounds the unused memory that is kept for later; kept memory beyond it is freed now. Until this is
-    /// called, a GPU keeps at most a quarter of its memory.
+    /// Bounds the unused memory that is kept for later; kept memory beyond it is freed now.
     pub fn set_memory_kept(&self, bytes: usize) {
         match &self.0.gpu {
             Some(gpu) => gpu.pool().set_keep(bytes),

@@ -16,10 +16,7 @@ use super::lock::lock;
 use super::sync::Mutex;
 use crate::{Error, Result};
 
-/// The share of a device's memory that is kept unused at most, by default: much of it where the device has
-/// much, and on a small GPU enough is left for the programs beside us.
-const KEPT_SHARE: usize = 4;
-/// The most unused bytes that are kept by default, of a device that does not say how much memory it has.
+/// The most unused bytes that are kept by default.
 const DEFAULT_KEPT: usize = 4 << 30;
 /// The number of other streams' blocks that an allocation checks for one whose last use has passed.
 const LOOKED_AT: usize = 4;
@@ -28,12 +25,6 @@ const LOOKED_AT: usize = 4;
 /// each block's life ends.
 fn asked_to_keep() -> Option<usize> {
     std::env::var("BOWSTRING_KEEP").ok()?.parse().ok()
-}
-
-/// The most unused bytes that are kept unless the program or the variable sets a number.
-fn share(core: &Core) -> usize {
-    let memory = core.driver().memory().ok().flatten();
-    memory.map_or(DEFAULT_KEPT, |(_, all)| all / KEPT_SHARE)
 }
 
 /// A device's memory. The limit bounds the bytes taken from the runtime, in use or kept.
@@ -69,7 +60,7 @@ impl Free {
 impl DevicePool {
     pub(super) fn new(core: &Arc<Core>, source: Source, keep: Option<usize>) -> Arc<DevicePool> {
         let keep = match &source {
-            Source::Driver => keep.or_else(asked_to_keep).unwrap_or_else(|| share(core)),
+            Source::Driver => keep.or_else(asked_to_keep).unwrap_or(DEFAULT_KEPT),
             Source::User(_) => 0,
         };
         let state = State { free: BTreeMap::new(), usage: PoolUsage::default(), limit: usize::MAX, keep };

@@ -134,8 +134,6 @@ impl Device {
     }
 
     /// Bound the unused memory that is kept for later; kept memory beyond it is freed now.
-    ///
-    /// Until this is called, a GPU keeps at most a quarter of its memory.
     fn set_memory_kept(&self, bytes: usize) {
         self.0.set_memory_kept(bytes);
     }

@@ -250,23 +250,3 @@ fn memory_that_is_on_its_way_back_is_waited_for() {
     let full = upload(1 << 19);
     assert!(matches!(full, Err(Error::OutOfMemory { .. })), "{full:?}");
 }
-
-#[test]
-fn a_quarter_of_the_memory_is_kept_at_most() {
-    for (runtime, device_type) in [(0, DeviceType::Cuda), (1, DeviceType::Rocm)] {
-        let number = number(0);
-        // SAFETY: the function takes numbers.
-        unsafe { (CONTROL.capacity)(runtime, number as i32, 64 << 20) };
-        let device = crate::device::testing::open_from(&standin(), device_type, number).unwrap();
-        let stream = device.stream().unwrap();
-        let numbers: arrow_array::ArrayRef = std::sync::Arc::new(Int64Array::from(vec![7; 1 << 19]));
-        let numbers = from_arrow(&numbers).unwrap();
-        let there: Vec<_> = (0..8).map(|_| stream.upload(&numbers).unwrap()).collect();
-        stream.synchronise().unwrap();
-        drop(there);
-        let kept = device.memory_usage().kept;
-        assert!((12 << 20..=16 << 20).contains(&kept), "{kept} of 32 MiB that were used");
-        device.set_memory_kept(0);
-        assert_eq!(device.memory_usage().kept, 0);
-    }
-}
