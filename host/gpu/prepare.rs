@@ -29,7 +29,7 @@ pub enum Kernels {
     /// Groups: [`Query::group_by`](crate::compute::Query::group_by) and
     /// [`distinct`](crate::compute::distinct).
     Group,
-    /// Joins: [`join`](crate::compute::join()).
+    /// Joins of batches, as [`join`](crate::compute::join()) and streams do them.
     Join,
 }
 

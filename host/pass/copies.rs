@@ -15,7 +15,7 @@ use crate::device::{Kept, Staged};
 pub(crate) const FEW_ROWS: usize = 1 << 16;
 
 /// The most waves that read a table on the host.
-const FEW_WAVES: u64 = 256;
+const TABLE_WAVES: u64 = 256;
 
 impl Pass {
     /// Announces the lengths of the next small uploads, so that one copy sends all of them.
@@ -70,7 +70,7 @@ impl Pass {
     /// A table of which each of `waves` waves reads one row. If the waves are few, it stays on the host,
     /// where all of them wait for their rows at the same time.
     pub fn table(&mut self, words: &[u64], waves: u64) -> Result<Region> {
-        if waves <= FEW_WAVES { self.shared(words) } else { self.upload(words) }
+        if waves <= TABLE_WAVES { self.shared(words) } else { self.upload(words) }
     }
 
     /// Words that the host and the kernels share, in pinned memory if kernels reach that.

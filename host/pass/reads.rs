@@ -15,11 +15,11 @@ impl Pass {
     /// Queues copies of regions to the host, except for those that are there already. The pass keeps what the
     /// copies write until its work has finished, also if one fails.
     fn copies(&mut self, regions: &[&Region]) -> Result<Vec<Region>> {
-        let on_device = |region: &&&Region| region.on_host().is_none();
-        let bytes = regions.iter().filter(on_device).map(|region| region.bytes()).sum();
-        if bytes == 0 {
+        if regions.iter().all(|region| region.on_host().is_some()) {
             return Ok(regions.iter().map(|region| (*region).clone()).collect());
         }
+        let on_device = |region: &&&Region| region.on_host().is_none();
+        let bytes = regions.iter().filter(on_device).map(|region| region.bytes()).sum();
         let block = Arc::new(self.stage(bytes)?);
         self.kept.push(Kept::Shared(block.clone()));
         let (copied, mut at) = (Region::pinned(block.clone(), bytes), 0);

@@ -365,6 +365,11 @@ fn what_was_asked_for_comes_with_one_copy_and_lies_apart() {
             assert_eq!(block_on(pass.read(&[&granted[*zeros]])).unwrap(), vec![0; bitmap / 8]);
         }
         assert_eq!((calls("copy_in") - copies, calls("fill") - fills), (1, fills_expected), "{bitmap}");
+        // Regions of the device, empty ones too, are read together with words that are on the host.
+        let (near, empty) = (pass.first_rows(2, 10).unwrap(), &granted[outputs[0]]);
+        assert_eq!(block_on(pass.read(&[empty])).unwrap(), [0; 0]);
+        let words = block_on(pass.read(&[&near, empty, granted.counters(), &near])).unwrap();
+        assert_eq!(words, [u64::MAX, u64::MAX, 0, u64::MAX, 0, 0, u64::MAX, u64::MAX]);
         let place = |region: &Region| (region.address(), region.address() + region.bytes());
         assert_eq!(granted[outputs[3]].address() - granted[outputs[1]].address(), 256, "they share a block");
         let requests = zeros.into_iter().chain(outputs).chain(scratch);
