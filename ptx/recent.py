@@ -6,8 +6,8 @@ the others. Standard library only.
 
 Both say on standard error what they choose, and why. A change is recent if it is younger than two days when HEAD is
 made: what differs from the last commit on HEAD's line that is older. The sample is another one each day, and
-reaches every family in ten days. All families are chosen if the tools that make them changed lately, or if the history
-does not tell.
+reaches every family in ten days, or in three if the tools that make them changed lately: such a change shows in most
+families, or in none. All families are chosen if the history does not tell.
 """
 
 import re
@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parent.parent
 DAY = 24 * 60 * 60
 # The runs of the next day see a failure again.
 LATELY = 2 * DAY
-SAMPLES = 10
+SAMPLES, SAMPLES_OF_TOOLS = 10, 3
 
 # The files that make images out of the sources that manifests list, and sections of Cargo.toml. An image also
 # depends on the version of its package.
@@ -100,13 +100,14 @@ def chosen():
     try:
         since = base()
         paths = changed(since)
-        if found := tool(since, paths):
-            return every, f"all {len(every)} families: {found} changed since {since[:9]}"
-        new = of_images(paths)
-        sample = {family for at, family in enumerate(every) if at % SAMPLES == day() % SAMPLES} - new
+        new, found = of_images(paths), tool(since, paths)
+        parts = SAMPLES_OF_TOOLS if found else SAMPLES
+        sample = {family for at, family in enumerate(every) if at % parts == day() % parts} - new
     except Unknown as reason:
         return every, f"all {len(every)} families: {reason}"
     said = f"{len(new | sample)} of {len(every)} families: {', '.join(sorted(new)) or 'none'} changed since {since[:9]}; "
+    if found:
+        said += f"{found} did, which may reach all; "
     return sorted(new | sample), said + f"{', '.join(sorted(sample)) or 'none'} are today's sample of the others"
 
 

@@ -95,7 +95,7 @@ class Repository(unittest.TestCase):
         self.git("merge", "-q", "--no-ff", "-m", "a merge", "other", day=10)
         self.assertIn("family_c", self.chosen())
 
-    def test_tools_reach_all_families(self):
+    def test_a_change_of_the_tools_has_a_larger_sample(self):
         for name, text in {
             "ptx/build.sh": "new",
             "kernels/Cargo.toml": "new",
@@ -106,7 +106,7 @@ class Repository(unittest.TestCase):
             self.assertLess(len(self.chosen()), 4)
             self.write(name, text)
             self.commit(10)
-            self.assertEqual(self.chosen(), FAMILIES, name)
+            self.assertIn(len(self.chosen()), (8, 9), name)
             self.assertIn(name, recent.chosen()[1])
             self.assertTrue(recent.reached(["lab/amd"])[0])
             self.git("reset", "-q", "--hard", "HEAD~2")
