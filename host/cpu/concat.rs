@@ -1,10 +1,11 @@
-//! Concatenation on the host, with arrow-select, except for views: their data buffers are shared, and a list
-//! of buffers that several arrays have is kept once.
+//! Concatenation on the host, with arrow-select, except for values of a fixed width, which all threads copy, and for
+//! views: their data buffers are shared, and a list of buffers that several arrays have is kept once.
 
 use arrow_schema::DataType;
 
 use super::building::Building;
 use super::concat_bytes::of_concat;
+use super::concat_fixed::fixed;
 use super::selection::Selection;
 use crate::array::DeviceArray;
 use crate::device::{HostPool, interrupt};
@@ -15,6 +16,9 @@ const LONG: usize = 16 << 20;
 
 /// Concatenates arrays of one type, after reserving the memory that arrow-select may need.
 pub(crate) fn concat(arrays: &[DeviceArray], pool: &HostPool) -> Result<DeviceArray> {
+    if let Some(joined) = fixed(arrays, pool)? {
+        return Ok(joined);
+    }
     if let Some(joined) = views(arrays, pool)? {
         return Ok(joined);
     }
