@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use bowstring_kernels::text::search::test::Test;
 use memchr::memmem::Finder;
 
-use super::super::rows::offset;
+use super::super::rows::{self, offset};
 use super::super::vectorise::{Loop, vectorised};
 use super::layout::{INLINE, Layout, Offsets, Views, each_view};
 use super::needle::{At, Held, Left, Needle, held, kept, leading};
@@ -149,18 +149,27 @@ impl<const O: usize> Searched for Offsets<'_, O> {
             return true;
         }
         // Rows that are too short are skipped: a search that starts in each of them would cost a needle's
-        // length each time.
-        let long = out.to_vec();
-        let is_long = |row: usize| long[row / 64] >> (row % 64) & 1 != 0;
-        out.fill(0);
-        let mut row = 0;
-        while row < count {
-            let start = row;
-            while row < count && is_long(row) {
-                row += 1;
-            }
-            search_rows(piece, self.bytes, start..row, &place, &ends, out);
-            row += 1;
+        // length each time. And no match starts in the last bytes of a row, which are most of it if the rows are
+        // hardly longer.
+        let apart = place(count) - place(0) < ALONE * len * count;
+        for (i, word) in out.iter_mut().enumerate() {
+            let long = std::mem::take(word);
+            rows::runs(long, |start, rows| {
+                let rows = 64 * i + start..64 * i + start + rows;
+                let mut bits = [0];
+                if apart {
+                    for row in rows {
+                        let text = &self.bytes[place(row)..place(row + 1)];
+                        bits[0] |= u64::from(pieces.matches(text)) << (row % 64);
+                    }
+                } else {
+                    let rows = (rows.start % 64)..(rows.start % 64 + rows.len());
+                    let place = |row: usize| place(64 * i + row);
+                    let ends = |row: usize, found: usize| ends(64 * i + row, found);
+                    search_rows(piece, self.bytes, rows, &place, &ends, &mut bits);
+                }
+                *word |= bits[0];
+            });
         }
         true
     }
@@ -169,6 +178,9 @@ impl<const O: usize> Searched for Offsets<'_, O> {
 /// Needles up to this length are searched in all rows, because a restarted search costs at most this many
 /// bytes.
 pub(super) const SHORT: usize = 64;
+
+/// Rows that are shorter on average than so many long needles are searched one by one.
+const ALONE: usize = 8;
 
 /// Sets the bits of consecutive rows that hold a needle. `ends` returns whether a match counts for its row,
 /// and the end of that row. The cost is the length of the rows, plus a needle's length for each row: a match
@@ -234,7 +246,7 @@ impl Loop for Inside<'_> {
         let (bytes, mask, wanted) = (self.bytes, self.mask, self.len as u64);
         each_view(self.views, self.out, |[low, high]| {
             let len = low & u64::from(u32::MAX);
-            let mut is = len > INLINE as u64;
+            let mut is = len > INLINE as u64 && len >= wanted;
             for place in 0..INLINE as u32 {
                 // Up to eight bytes of the row, from this place on.
                 let here = match place {
