@@ -70,7 +70,11 @@ fn tested<C: Columns>(operation: &'static str, values: &C, null: bool, stream: &
     let engine = engine(stream);
     values.each(values.boolean_frame(), values.rows(), |values| {
         let values = &*engine.admit(values)?;
-        let all_null = match valid(operation, values, stream)? {
+        let rows = valid_rows(operation, values, stream)?;
+        if let (None, Some(bits), true) = (&rows, values.possible_nulls(), null) {
+            return engine.inverted(values, bits, stream);
+        }
+        let all_null = match settled(values, rows)? {
             Valid::These(valid) if null => return engine.inverted(&valid, &bits_of(&valid), stream),
             Valid::These(valid) => return Ok(valid),
             Valid::None => true,
@@ -82,7 +86,12 @@ fn tested<C: Columns>(operation: &'static str, values: &C, null: bool, stream: &
 
 /// Finds out which rows are valid. Shares the array's own bitmap if that tells.
 pub(super) fn valid(operation: &'static str, values: &DeviceArray, stream: &Stream) -> Result<Valid> {
-    Ok(match (valid_rows(operation, values, stream)?, values.possible_nulls()) {
+    settled(values, valid_rows(operation, values, stream)?)
+}
+
+/// Finds out which rows are valid, from what is known of them besides the array's own bitmap.
+fn settled(values: &DeviceArray, rows: Option<Valid>) -> Result<Valid> {
+    Ok(match (rows, values.possible_nulls()) {
         (Some(valid), _) => valid,
         (None, None) => Valid::All,
         (None, Some(bits)) => {

@@ -27,7 +27,11 @@ pub(crate) fn inverted(bits: &Bitmap, len: usize, pool: &HostPool) -> Result<Buf
     let from = Bits::of(bits, len);
     let mut memory = pool.alloc(from.words() * 8)?;
     let to = &mut values_mut::<u64>(&mut memory)[..from.words()];
-    among_threads(to.len() >= 2 * PART, |_| {
+    if to.len() < 2 * PART {
+        intrinsics::read_words(from, 0, to, |_, word| !word);
+        return Ok(memory.freeze(len.div_ceil(8)));
+    }
+    among_threads(true, |_| {
         let parts = to.chunks_mut(PART).enumerate();
         each_part(parts, |(i, to)| intrinsics::read_words(from, i * PART, to, |_, word| !word))
     })?;
