@@ -42,6 +42,9 @@ fn groups(criterion: &mut Criterion) {
                 grouped(criterion, place, name, rows, limit);
             }
         }
+        for limit in [100, large / 100, large] {
+            in_batches(criterion, place, large, limit);
+        }
         for (probed, built) in [(large, large / 10), (place.batch(), 1000)] {
             joined(criterion, place, probed, built);
         }
@@ -49,6 +52,26 @@ fn groups(criterion: &mut Criterion) {
             grouped(criterion, place, "int64", rows, rows / 100);
             joined(criterion, place, rows, rows / 10);
         }
+    });
+}
+
+/// The sum of a number for each key below a limit, of rows that come in batches.
+fn in_batches(criterion: &mut Criterion, place: &Where, rows: usize, limit: usize) {
+    let id = format!("group_batches/{}/int64/{rows}/{limit}/no-nulls/1", place.name);
+    if !wanted(&id) {
+        return;
+    }
+    let all = batch(vec![("k", numbers(rows, limit, 5)), ("x", numbers(rows, 1 << 40, 6))]);
+    let size = place.batch();
+    let part = |first: usize| all.slice(first, size.min(rows - first)).expect("rows of the batch");
+    let parts: Vec<DeviceBatch> = (0..rows).step_by(size).map(part).collect();
+    let query = Query::new().group_by([col("k")]).aggregate([sum(col("x"))]);
+    let query = query.bind(all.schema(), &Options::default()).expect("a query");
+    let mut group = place.group(criterion, id, Moved::bytes(16 * rows as u64));
+    group.ours(|| {
+        let mut grouping = query.grouping(&place.stream).expect("groups");
+        parts.iter().for_each(|part| grouping.push(black_box(part)).expect("rows"));
+        grouping.finish().expect("groups").collect::<Vec<_>>()
     });
 }
 

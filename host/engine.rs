@@ -270,6 +270,9 @@ pub(crate) trait Engine: Sync {
     /// The number of batches of a stream that are begun in advance.
     fn batches_ahead(&self) -> usize;
 
+    /// The number of rows of a stream that are grouped together; `None` if those of each batch are.
+    fn rows_together(&self) -> Option<usize>;
+
     /// Begins batches of `target` rows that rows are filtered straight into; `None` if the engine moves kept
     /// rows twice.
     fn assembly(&self, schema: &SchemaRef, target: usize) -> Option<Box<dyn Assembly>>;

@@ -75,6 +75,17 @@ pub(super) fn bytes_of(array: &DeviceArray) -> usize {
     own + array.children().iter().chain(array.dictionary()).map(bytes_of).sum::<usize>()
 }
 
+/// The bytes of an array's rows: of its whole buffers, where rows alone do not say which part of them they use.
+pub(super) fn bytes_in(array: &DeviceArray) -> usize {
+    let slots: Vec<_> = array.layout().slots().collect();
+    let fixed = slots.iter().map(|slot| slot.bytes_for(array.len())).sum::<Option<usize>>();
+    let all = slots.len() == array.buffers().len() && array.children().is_empty();
+    match fixed.filter(|_| all && array.dictionary().is_none()) {
+        Some(bytes) => bytes + array.validity().map_or(0, |_| array.len().div_ceil(8)),
+        None => bytes_of(array),
+    }
+}
+
 /// An array without rows.
 pub(super) fn empty(of: &DataType, stream: &Stream) -> Result<DeviceArray> {
     stream.upload(&from_arrow(&new_empty_array(of))?)

@@ -9,7 +9,7 @@ use arrow_schema::{Schema, SchemaRef};
 
 use super::cast::{CastOptions, check_cast};
 use super::evaluated::{Evaluated, begin, check};
-use super::grouped::{MergedSets, Partial, Sets};
+use super::grouped::{Gathered, MergedSets, Partial, Sets};
 use super::iterators::{each_ahead, made_later, under};
 use super::settled::settled;
 use super::{Parking, Selection, engine, reach_all};
@@ -38,7 +38,9 @@ pub(super) enum Results {
 }
 
 /// The groups of batches that arrive one by one. The memory it takes depends on the number of groups, not of
-/// rows.
+/// rows. On the CPU, rows of small batches wait and are grouped together: a million, or more if they have many
+/// groups, and at most 2 GiB, or a quarter of the query's [limit](super::Query::group_limit). Not if there are
+/// sums of floats, which depend on the batches, and are the same on all devices.
 ///
 /// ```
 /// use arrow_array::record_batch;
@@ -59,6 +61,8 @@ pub struct Grouping {
     query: BoundQuery,
     sets: Sets,
     merged: MergedSets,
+    /// Rows that wait to be grouped together, if the engine groups more than a batch at a time.
+    gathered: Option<Gathered>,
     /// The groups of the last batch, which is not awaited before the next one has begun.
     before: Option<Pending<Vec<Partial>>>,
     stream: Stream,
@@ -77,13 +81,34 @@ impl Grouping {
         if batch.is_empty() {
             return Ok(());
         }
-        let begun = self.query.groups(&self.sets, batch, &self.stream)?;
+        let columns = self.query.keys_and_values(&self.sets, batch, &self.stream)?;
+        if let Some(gathered) = &mut self.gathered {
+            let enough = gathered.add(columns.wait()?, &self.stream)?;
+            return enough.map_or(Ok(()), |rows| self.group(rows));
+        }
+        let (sets, on) = (self.sets.clone(), self.stream.clone());
+        let begun = begin(&self.stream, async move { sets.partials(columns.await?, on).await })?;
         self.before.replace(begun).map_or(Ok(()), |before| self.merged.add(before.wait()?))
+    }
+
+    /// Groups rows that have waited.
+    fn group(&mut self, rows: DeviceBatch) -> Result<()> {
+        let count = rows.len();
+        let groups = begin(&self.stream, self.sets.clone().partials(rows, self.stream.clone()))?.wait()?;
+        if let Some(gathered) = &mut self.gathered {
+            gathered.learn(count, groups.iter().map(|part| part.keys.len()).max().unwrap_or(0));
+        }
+        self.merged.add(groups)
     }
 
     /// Returns the groups of all batches: one batch for each set of keys, or several if groups were parked.
     pub fn finish(mut self) -> Result<Batches> {
         let (schema, place) = (self.query.schema(), self.stream.device().place());
+        if let Some(gathered) = &mut self.gathered
+            && let Some(rest) = gathered.all(&self.stream)?
+        {
+            self.group(rest)?;
+        }
         self.before.take().map_or(Ok(()), |last| self.merged.add(last.wait()?))?;
         let (to, groups) = (schema.clone(), self.merged.finish()?);
         Ok(Batches::new(schema, place, groups.map(move |batch| under(&to, &batch?))))
@@ -153,9 +178,12 @@ impl BoundQuery {
                     self.partials(plan, &folded, batch, stream)?.map(move |words| folded.row(&words))
                 }
                 (Results::Groups(sets), _) => {
-                    let (partials, sets, on) =
-                        (self.groups(sets, batch, stream)?, sets.clone(), stream.clone());
-                    begin(stream, async move { sets.finish(partials.await?, on).await })?
+                    let columns = self.keys_and_values(sets, batch, stream)?;
+                    let (sets, on) = (sets.clone(), stream.clone());
+                    begin(stream, async move {
+                        let partials = sets.clone().partials(columns.await?, on.clone()).await?;
+                        sets.finish(partials, on).await
+                    })?
                 }
             })
         })
@@ -221,14 +249,19 @@ impl BoundQuery {
         })
     }
 
-    /// The groups of a batch, by each set of keys.
-    fn groups(&self, sets: &Sets, batch: &DeviceBatch, stream: &Stream) -> Result<Pending<Vec<Partial>>> {
+    /// The keys of a batch's groups, and the values that are aggregated.
+    fn keys_and_values(
+        &self,
+        sets: &Sets,
+        batch: &DeviceBatch,
+        stream: &Stream,
+    ) -> Result<Pending<DeviceBatch>> {
         let (read, sets, on) = (sets.read(batch)?, sets.clone(), stream.clone());
         let Some(filter) = self.filter.as_ref().filter(|_| !batch.is_empty()) else {
-            return begin(stream, sets.partials(read, on));
+            return begin(stream, sets.columns(read, on));
         };
         let kept = self.filtered(filter, read, batch, stream)?;
-        begin(stream, async move { sets.partials(kept.await?, on).await })
+        begin(stream, async move { sets.columns(kept.await?, on).await })
     }
 
     /// Groups the rows of batches that arrive one by one, where an iterator of batches would have to wait for
@@ -237,8 +270,9 @@ impl BoundQuery {
         let Results::Groups(sets) = &self.results else {
             return Err(Error::invalid("query", "it does not group"));
         };
-        let (sets, merged) = (sets.clone(), sets.merged(stream));
-        Ok(Grouping { query: self.clone(), sets, merged, before: None, stream: stream.clone() })
+        let gathered = engine(stream).rows_together().and_then(|enough| sets.gathered(enough));
+        let (sets, merged, stream) = (sets.clone(), sets.merged(stream), stream.clone());
+        Ok(Grouping { query: self.clone(), sets, merged, gathered, before: None, stream })
     }
 
     /// The partial aggregates that each launch produces.

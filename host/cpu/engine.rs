@@ -25,6 +25,9 @@ use crate::expr::plan::{Plan, TextTest};
 use crate::threads::among_threads;
 use crate::{Error, Pending, Result, Stream};
 
+/// The number of rows of a stream that are grouped together: enough for all threads.
+const TOGETHER: usize = 1 << 20;
+
 /// The engine for host memory.
 pub(crate) struct Cpu;
 
@@ -373,6 +376,10 @@ impl Engine for Cpu {
 
     fn batches_ahead(&self) -> usize {
         0
+    }
+
+    fn rows_together(&self) -> Option<usize> {
+        Some(TOGETHER)
     }
 
     fn assembly(&self, schema: &SchemaRef, target: usize) -> Option<Box<dyn Assembly>> {

@@ -338,6 +338,10 @@ impl Engine for Gpu {
         AHEAD
     }
 
+    fn rows_together(&self) -> Option<usize> {
+        None
+    }
+
     fn assembly(&self, _: &SchemaRef, _: usize) -> Option<Box<dyn Assembly>> {
         None
     }

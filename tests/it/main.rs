@@ -40,6 +40,7 @@ mod folds;
 mod forks;
 mod frames;
 mod fuzz;
+mod gathered;
 mod generators;
 mod grouping_sets;
 mod groups;

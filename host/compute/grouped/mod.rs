@@ -7,6 +7,7 @@
 mod binding;
 mod finish;
 mod framed;
+mod gathered;
 mod kept;
 mod lists;
 mod merged;
@@ -24,12 +25,13 @@ use super::{CastOptions, TakeOptions, cast, group, sort_to_indices, take};
 use crate::compute::SortOptions;
 use crate::compute::arrays::empty;
 use crate::expr::plan::Plan;
-use crate::expr::{Aggregation, Expr, Options, Overflow};
+use crate::expr::{Aggregation, Expr, Fold, Options, Overflow, Reduction};
 use crate::{DeviceBatch, Result, Stream};
 use finish::{Results, of_nothing, result};
 use kept::Kept;
-use states::{State, Which, folded};
+use states::{Folds, State, Which, folded};
 
+pub(super) use gathered::Gathered;
 pub(super) use partial::Partial;
 pub(super) use sets::{KeySets, MergedSets, Sets};
 
@@ -111,6 +113,18 @@ impl Grouped {
             }
         }
         self.kept.iter().filter(|kept| kept.distinct).try_for_each(|kept| grouped(vec![kept.of]))
+    }
+
+    /// Whether the states are the same however rows are divided among batches: sums of floats are not.
+    fn is_exact(&self) -> bool {
+        let exact = |state: &State| match state {
+            State::Fold(Folds { fold: Reduction::Fold(Fold::Sum), of: Some(of), .. }) => {
+                !self.columns.fields[*of].data_type().is_floating()
+            }
+            State::Fold(_) | State::Row(_) => true,
+            State::Squares(_) => false,
+        };
+        self.states.iter().all(exact)
     }
 
     /// Groups rows, and aggregates their values.

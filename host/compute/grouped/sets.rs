@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 
+use super::gathered::Gathered;
 use super::merged::Merged;
 use super::{Grouped, Partial, empty};
 use crate::compute::arrays::computed_of;
@@ -130,9 +131,13 @@ impl Sets {
         self.sets.iter().try_for_each(|set| set.check(stream))
     }
 
-    /// Groups rows by each set, and aggregates their values.
-    pub async fn partials(self, rows: DeviceBatch, stream: Stream) -> Result<Vec<Partial>> {
-        let columns = self.sets[0].columns.clone().evaluate(rows, stream.clone()).await?;
+    /// Computes the keys of rows, and the values that are aggregated.
+    pub async fn columns(self, rows: DeviceBatch, stream: Stream) -> Result<DeviceBatch> {
+        self.sets[0].columns.clone().evaluate(rows, stream).await
+    }
+
+    /// Groups rows by each set, and aggregates their values. All columns are computed.
+    pub async fn partials(self, columns: DeviceBatch, stream: Stream) -> Result<Vec<Partial>> {
         let mut made = vec![];
         for set in &self.sets {
             made.push(set.grouped(&columns, &stream).await?);
@@ -148,6 +153,13 @@ impl Sets {
             results.push(self.spread(set, made, &stream).await?);
         }
         concat(&results.iter().collect::<Vec<_>>(), &stream).await
+    }
+
+    /// Begins with no rows of small batches; `None` if results depend on how rows are divided among batches,
+    /// as on other devices.
+    pub fn gathered(&self, enough: usize) -> Option<Gathered> {
+        let limit = self.sets.iter().filter_map(|set| set.limit).min();
+        self.sets.iter().all(Grouped::is_exact).then(|| Gathered::new(enough, limit))
     }
 
     /// Begins with no groups.
