@@ -14,6 +14,7 @@ use super::numbers;
 use super::rows::{Folded, Rows};
 use crate::array::{Bitmap, Buffer, DeviceArray, Parts};
 use crate::cpu::hashed::RANGE;
+use crate::cpu::intrinsics::{AHEAD, prefetch};
 use crate::cpu::rows::CHUNK;
 use crate::cpu::{admitted, memory, rows};
 use crate::device::{HostMemory, HostPool, interrupt};
@@ -22,6 +23,9 @@ use crate::expr::Reduction;
 use crate::rules::{folded_type, words};
 use crate::threads::{among_threads, each_part, here};
 use crate::{Error, Pending, Result, Stream};
+
+/// The values that are fetched together.
+const BLOCK: usize = 64;
 
 /// The bytes of states that a thread has of its own.
 const OWN: usize = 4 << 20;
@@ -169,9 +173,14 @@ impl Rows<'_> {
                     }
                 }
                 _ if F::READS => {
-                    for (id, value) in ids.iter().zip(&values[rows]) {
-                        if let Some(state) = states.get_mut(id.wrapping_sub(first) as usize) {
-                            *state = folder.add(*state, *value);
+                    for (ids, values) in ids.chunks(BLOCK).zip(values[rows].chunks(BLOCK)) {
+                        if let Some(block) = values.first_chunk::<BLOCK>() {
+                            prefetch(block, AHEAD);
+                        }
+                        for (id, value) in ids.iter().zip(values) {
+                            if let Some(state) = states.get_mut(id.wrapping_sub(first) as usize) {
+                                *state = folder.add(*state, *value);
+                            }
                         }
                     }
                 }

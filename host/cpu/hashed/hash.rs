@@ -47,8 +47,16 @@ pub(super) fn fold(word: u64) -> u64 {
     (wide as u64) ^ (wide >> 64) as u64
 }
 
-/// A mask of the lowest bytes, at most 16.
+/// A mask of the lowest bytes, at most 16. To read it is faster than to shift by a number of two words.
 #[inline(always)]
 pub(super) fn lowest(bytes: usize) -> u128 {
-    u128::MAX.checked_shr(128 - 8 * bytes as u32).unwrap_or(0)
+    const MASKS: [u128; 17] = {
+        let (mut masks, mut i) = ([0; 17], 1);
+        while i < 17 {
+            masks[i] = masks[i - 1] << 8 | 0xff;
+            i += 1;
+        }
+        masks
+    };
+    MASKS[bytes]
 }

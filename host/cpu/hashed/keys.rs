@@ -3,10 +3,12 @@
 use std::ops::Range;
 
 use super::super::bitmap::Bits;
+use super::super::intrinsics::{AHEAD, prefetch};
 use super::super::memory;
 use super::super::rows::CHUNK;
 use super::super::text::layout::{Column as Text, Layout};
 use super::hash::{first_bytes, fold, lowest, mixed, of_bytes};
+use super::spans::{Span, extent_of, of_span};
 use crate::Result;
 use crate::array::outside;
 use crate::threads::each_part;
@@ -18,15 +20,6 @@ pub(in crate::cpu) enum Nulls {
     Equal,
     /// It equals nothing: such a row is in no group.
     Apart,
-}
-
-/// A range of numbers that holds all keys of a column.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::cpu) struct Span {
-    /// The least number of the column.
-    base: u64,
-    /// How many numbers there are; the next one stands for null.
-    pub len: usize,
 }
 
 /// The keys of rows.
@@ -215,33 +208,6 @@ fn alike<L: Layout>(one: &L, row: usize, two: &L, other: usize) -> bool {
     }
 }
 
-/// A value as a number: signed ones follow each other, and most unsigned ones do.
-#[inline(always)]
-fn ordered<const W: usize>(value: &[u8; W]) -> u64 {
-    let value = u64::from_le_bytes(std::array::from_fn(|i| if i < W { value[i] } else { 0 }));
-    value ^ 1 << (8 * W - 1)
-}
-
-fn of_span<const W: usize>(bytes: &[u8], span: Span, from: Range<usize>, words: &mut [u64]) {
-    let values = &memory::plain::<[u8; W]>(bytes).expect("bytes are always aligned")[from];
-    for (word, value) in words.iter_mut().zip(values) {
-        let place = ordered(value).wrapping_sub(span.base);
-        *word = if place < span.len as u64 { place } else { u64::MAX };
-    }
-}
-
-fn extent_of<const W: usize>(bytes: &[u8], valid: Option<Bits<'_>>, rows: Range<usize>) -> (u64, u64) {
-    let values = &memory::plain::<[u8; W]>(bytes).expect("bytes are always aligned")[rows.clone()];
-    let wider = |(least, greatest): (u64, u64), value: u64| (least.min(value), greatest.max(value));
-    match valid {
-        None => values.iter().map(ordered).fold((u64::MAX, 0), wider),
-        Some(valid) => {
-            let valid = rows.zip(values).filter(|(row, _)| valid.get(*row));
-            valid.map(|(_, value)| ordered(value)).fold((u64::MAX, 0), wider)
-        }
-    }
-}
-
 impl Key<'_> {
     /// The least and the greatest number of some rows; the least is greater if there is none.
     fn extent(&self, rows: Range<usize>) -> (u64, u64) {
@@ -352,6 +318,9 @@ impl Key<'_> {
                 *word = of_bytes(seed, bytes, len).unwrap_or(0);
                 *prefix = [*word, LONG];
                 continue;
+            }
+            if let Some(byte) = bytes.first() {
+                prefetch(byte, AHEAD);
             }
             let sixteen = first_bytes(bytes, len);
             *prefix = [sixteen as u64, (sixteen >> 64) as u64 | (len as u64) << 56];

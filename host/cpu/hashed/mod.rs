@@ -10,7 +10,11 @@ mod hash;
 mod keys;
 mod members;
 mod parts;
+mod spans;
 mod table;
+
+/// The rows whose words are made, and whose slots are fetched, together.
+const BLOCK: usize = 64;
 
 pub(super) use columns::{Columns, is_plain};
 pub(super) use keys::Nulls;

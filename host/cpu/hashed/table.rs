@@ -11,16 +11,15 @@ use std::ops::Range;
 use super::super::intrinsics::prefetch;
 use super::super::memory;
 use super::super::rows::CHUNK;
+use super::BLOCK;
 use super::hash::fold;
-use super::keys::{Keys, Prefix, Span};
+use super::keys::{Keys, Prefix};
 use super::members::Members;
+use super::spans::Span;
 use crate::Result;
 use crate::array::Buffer;
 use crate::device::{HostMemory, HostPool, interrupt};
 use crate::threads::{each_part, here};
-
-/// The rows whose slots are fetched together.
-const BLOCK: usize = 64;
 
 /// The number of slots of a new table.
 const SLOTS: usize = 1 << 10;
@@ -189,6 +188,7 @@ impl Table {
     fn add_rows(&mut self, keys: &Keys<'_>, rows: Range<usize>, ids: &mut [u32]) -> Result<()> {
         let all = keys.all_count();
         let (mut words, mut prefixes) = ([0; BLOCK], [[0; 2]; BLOCK]);
+        let mut hits = false;
         for (chunk, ids) in ids.chunks_mut(CHUNK).enumerate() {
             interrupt::check()?;
             let first = rows.start + chunk * CHUNK;
@@ -207,17 +207,45 @@ impl Table {
                     continue;
                 }
                 self.fetch(words);
+                if hits && self.find_in_place(keys, words, &prefixes, ids) {
+                    continue;
+                }
+                let mut new = 0;
                 for (i, ((id, word), prefix)) in ids.iter_mut().zip(words).zip(prefixes).enumerate() {
+                    if hits && *id != NONE {
+                        continue;
+                    }
                     let row = first + i;
                     let same = |table: &Table, group| table.is_like(keys, group, keys, row, prefix);
+                    let groups = self.members.len();
                     *id = match all || keys.counts(row) {
                         true => self.insert(*word, row as u32, prefix, same)?,
                         false => NONE,
                     };
+                    new += self.members.len() - groups;
                 }
+                // If many groups are new, it is a waste to look for each twice.
+                hits = all && 4 * new < BLOCK;
             }
         }
         Ok(())
+    }
+
+    /// Writes the groups of rows whose words are in their first slots, and [`NONE`] for all others. Returns
+    /// whether all are there. It adds no group, so it need not ask for the slots again for each row.
+    #[inline(always)]
+    fn find_in_place(&self, keys: &Keys<'_>, words: &[u64], prefixes: &[Prefix], ids: &mut [u32]) -> bool {
+        let (slots, known) = (self.slots(), self.members.prefixes());
+        let mut all = true;
+        for ((id, word), prefix) in ids.iter_mut().zip(words).zip(prefixes) {
+            let [held, group] = slots[self.place(*word)];
+            let group = (group as u32).wrapping_sub(1);
+            let is = held == *word && group != NONE;
+            let same = keys.exact || Keys::is_whole(*prefix) && known.get(group as usize) == Some(prefix);
+            *id = if is && same { group } else { NONE };
+            all &= is && same;
+        }
+        all
     }
 
     /// Adds the groups of another table, whose rows come later. Writes what their numbers become.
