@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 use bowstring::compute::{JoinOptions, Query, join};
-use bowstring::expr::{Options, col, sum};
+use bowstring::expr::{Expr, Options, col, sum};
 use bowstring::{DeviceBatch, Stream};
 use criterion::{Criterion, criterion_group, criterion_main};
 
@@ -38,7 +38,10 @@ fn groups(criterion: &mut Criterion) {
         }
         let large = if place.scale == Scale::Tiny { 5_000 } else { LARGE };
         for (rows, limit) in [(large, 100), (large, large / 100), (large, large), (place.batch(), 100)] {
-            for name in ["int64", "text"] {
+            for name in ["int64", "text", "letters"] {
+                if name == "letters" && limit != 100 {
+                    continue;
+                }
                 grouped(criterion, place, name, rows, limit);
             }
         }
@@ -75,22 +78,26 @@ fn in_batches(criterion: &mut Criterion, place: &Where, rows: usize, limit: usiz
     });
 }
 
-/// The sum of a number for each key below a limit.
+/// The sum of a number for each key below a limit. Letters are two keys, as TPC-H's first query has them.
 fn grouped(criterion: &mut Criterion, place: &Where, name: &str, rows: usize, limit: usize) {
     let id = format!("group/{}/{name}/{rows}/{limit}/no-nulls/1", place.name);
     if !wanted(&id) {
         return;
     }
-    let numbers_of_keys = numbers(rows, limit, 5);
-    let keys: ArrayRef = match name {
-        "int64" => numbers_of_keys,
-        _ => {
-            let keys = numbers_of_keys.as_any().downcast_ref::<Int64Array>().expect("numbers");
-            Arc::new(StringArray::from_iter_values(keys.values().iter().map(|key| format!("key {key:08}"))))
-        }
+    let text = |text: &mut dyn Iterator<Item = String>| -> ArrayRef {
+        Arc::new(StringArray::from_iter_values(text))
     };
-    let batch = batch(vec![("k", keys), ("x", numbers(rows, 1 << 40, 6))]);
-    let query = Query::new().group_by([col("k")]).aggregate([sum(col("x"))]);
+    let letters =
+        |sequence: u64, of: &[&str]| text(&mut (0..rows).map(|i| of[below(sequence, i, of.len())].into()));
+    let mut columns = match name {
+        "int64" => vec![("k", numbers(rows, limit, 5))],
+        "text" => vec![("k", text(&mut (0..rows).map(|i| format!("key {:08}", below(5, i, limit)))))],
+        _ => vec![("k", letters(7, &["A", "N", "R"])), ("l", letters(8, &["F", "O"]))],
+    };
+    let keys: Vec<Expr> = columns.iter().map(|(name, _)| col(*name)).collect();
+    columns.push(("x", numbers(rows, 1 << 40, 6)));
+    let batch = batch(columns);
+    let query = Query::new().group_by(keys).aggregate([sum(col("x"))]);
     let query = query.bind(batch.schema(), &Options::default()).expect("a query");
     let mut group = place.group(criterion, id, Moved::bytes(16 * rows as u64));
     group.ours(|| query.run(black_box(&batch), &place.stream).wait().expect("groups"));

@@ -36,13 +36,16 @@ def grouped(name, rows, limit):
     if not wanted(bench):
         return
     random = np.random.default_rng(5)
-    keys = random.integers(0, limit, rows)
-    keys = pa.array(keys) if name == "int64" else pa.array(np.char.mod("key %08d", keys))
-    table = pa.table({"k": keys, "x": random.integers(0, 2**40, rows)})
-    frame = pl.from_arrow(table).rechunk()
-    measure(bench, "polars", lambda: frame.group_by("k").agg(pl.col("x").sum()))
-    measure(bench, "pyarrow", lambda: table.group_by("k").aggregate([("x", "sum")]))
-    by_duckdb(bench, {"t": table}, "SELECT k, sum(x) FROM t GROUP BY k")
+    if name == "letters":
+        columns = {"k": pa.array(random.choice(["A", "N", "R"], rows)), "l": pa.array(random.choice(["F", "O"], rows))}
+    else:
+        keys = random.integers(0, limit, rows)
+        columns = {"k": pa.array(keys) if name == "int64" else pa.array(np.char.mod("key %08d", keys))}
+    table = pa.table(columns | {"x": random.integers(0, 2**40, rows)})
+    frame, keys = pl.from_arrow(table).rechunk(), list(columns)
+    measure(bench, "polars", lambda: frame.group_by(keys).agg(pl.col("x").sum()))
+    measure(bench, "pyarrow", lambda: table.group_by(keys).aggregate([("x", "sum")]))
+    by_duckdb(bench, {"t": table}, f"SELECT {', '.join(keys)}, sum(x) FROM t GROUP BY {', '.join(keys)}")
     gc.collect()
 
 
@@ -62,7 +65,7 @@ def joined(probed, built):
 
 if __name__ == "__main__":
     for rows, limit in [(LARGE, 100), (LARGE, LARGE // 100), (LARGE, LARGE), (BATCH, 100)]:
-        for name in ["int64", "text"]:
+        for name in ["int64", "text"] + ["letters"] * (limit == 100):
             grouped(name, rows, limit)
     for probed, built in [(LARGE, LARGE // 10), (BATCH, 1000)]:
         joined(probed, built)

@@ -345,3 +345,36 @@ fn distinct_rows_come_in_their_order() {
         );
     }
 }
+
+/// Texts of up to seven bytes are keys as they are: each byte counts, and so does the length.
+#[test]
+fn short_texts_are_told_apart_by_every_byte_and_their_length() {
+    let texts = [None, Some(""), Some("\0"), Some("\0\0"), Some("a"), Some("a\0"), Some("\0a"), Some("ab")];
+    let long = [
+        Some("sevens!"),
+        Some("seven!!"),
+        Some("eight..."),
+        Some("\u{7f}\u{7f}\u{7f}\u{7f}\u{7f}\u{7f}\u{7f}"),
+    ];
+    let mut random = Random::new(64);
+    for (few, types) in [
+        (&texts[..], [DataType::Utf8, DataType::Utf8View]),
+        (&long[..], [DataType::LargeUtf8, DataType::Utf8]),
+    ] {
+        let [k, l] = types.map(|of| {
+            let picked: StringArray = (0..700).map(|_| few[random.below(few.len())]).collect();
+            arrow_cast::cast(&picked, &of).unwrap()
+        });
+        let small: ArrayRef =
+            Arc::new(BooleanArray::from_iter((0..700).map(|i| (i % 3 > 0).then_some(i % 5 > 2))));
+        for keys in [vec![k.clone()], vec![k.clone(), l.clone()], vec![l, small, k]] {
+            let groups = grouped(&keys);
+            let counts: ArrayRef =
+                Arc::new(Int64Array::from_iter_values(groups.iter().map(|group| group.len() as i64)));
+            let columns: Vec<(&str, ArrayRef)> = ["k", "l", "m"].into_iter().zip(keys).collect();
+            let query =
+                Query::new().group_by(columns.iter().map(|(name, _)| col(*name))).aggregate([count_all()]);
+            assert_aggregates(&columns, &query, &Options::default(), &[counts], true);
+        }
+    }
+}

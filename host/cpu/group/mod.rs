@@ -36,8 +36,8 @@ fn groups(columns: &[DeviceArray], pool: &HostPool) -> Result<Groups> {
     let columns = all_admitted(columns)?;
     let (rows, seed) = (columns.first().map_or(0, DeviceArray::len), seed(0));
     let columns = Columns::new(&columns, pool)?;
-    let keys = columns.keys(Nulls::Equal);
     among_threads(rows > RANGE, |_| {
+        let keys = columns.keys(Nulls::Equal).packed();
         let made = grouped(&keys, seed, pool)?;
         let firsts = copied(made.table.firsts(), pool)?;
         Ok(Groups { ids: uint32(made.ids, rows)?, firsts: uint32(firsts, made.table.len())? })

@@ -83,7 +83,7 @@ impl Columns {
                 Owned::Array(array) => (values_of(array), rows::validity(array)),
             };
             let null = u32::from(nulls == Nulls::Equal && (self.comparable || valid.is_some()));
-            let key = Key { values, valid, null };
+            let key = Key { values, valid, null, short: None };
             bits = bits.and_then(|bits| bits.checked_add(key.values.bits()?.checked_add(null)?));
             bits = bits.filter(|bits| *bits <= 64);
             keys.columns.push(key);

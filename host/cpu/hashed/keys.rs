@@ -8,6 +8,7 @@ use super::super::memory;
 use super::super::rows::CHUNK;
 use super::super::text::layout::{Column as Text, Layout};
 use super::hash::{first_bytes, fold, lowest, mixed, of_bytes};
+use super::short;
 use super::spans::{Span, extent_of, of_span};
 use crate::Result;
 use crate::array::outside;
@@ -40,6 +41,8 @@ pub(super) struct Key<'a> {
     pub valid: Option<Bits<'a>>,
     /// The bits of a null in a word: one, or none.
     pub null: u32,
+    /// The length of the longest text, if words have room for all of them.
+    pub short: Option<usize>,
 }
 
 pub(super) enum Values<'a> {
@@ -113,9 +116,34 @@ impl Keys<'_> {
         Ok(())
     }
 
+    /// Makes exact words of keys that are short texts, or short texts and numbers. The words of other keys are not
+    /// comparable with these.
+    pub fn packed(mut self) -> Self {
+        if self.exact || self.weak {
+            return self;
+        }
+        let bits = |key: &Key<'_>| {
+            let text = match &key.values {
+                Values::Text(text) => Some(short::longest(text, self.rows)?),
+                _ => None,
+            };
+            Some((
+                text,
+                key.null + text.map_or_else(|| key.values.bits(), |longest| Some(short::bits_of(longest)))?,
+            ))
+        };
+        let texts: Option<Vec<(Option<usize>, u32)>> = self.columns.iter().map(bits).collect();
+        let texts = texts.filter(|all| all.iter().map(|(_, bits)| bits).sum::<u32>() <= 64);
+        if let Some(texts) = texts {
+            self.exact = true;
+            self.columns.iter_mut().zip(texts).for_each(|(key, (short, _))| key.short = short);
+        }
+        self
+    }
+
     /// Whether the keys are a column of text, and so have prefixes.
     pub fn have_prefixes(&self) -> bool {
-        !self.weak && matches!(&self.columns[..], [Key { values: Values::Text(_), .. }])
+        !self.weak && !self.exact && matches!(&self.columns[..], [Key { values: Values::Text(_), .. }])
     }
 
     /// Makes the prefixes of some rows of text, and their words.
@@ -246,9 +274,14 @@ impl Key<'_> {
                     *word = self.hashed(row, *word, |seed| of_bytes(seed, value, value.len()));
                 }
             }
-            Values::Text(Text::Short(text)) => self.add_text(text, from, words)?,
-            Values::Text(Text::Long(text)) => self.add_text(text, from, words)?,
-            Values::Text(Text::Views(text)) => self.add_text(text, from, words)?,
+            Values::Text(text) => match (text, self.short) {
+                (Text::Short(text), None) => self.add_text(text, from, words)?,
+                (Text::Long(text), None) => self.add_text(text, from, words)?,
+                (Text::Views(text), None) => self.add_text(text, from, words)?,
+                (Text::Short(text), Some(longest)) => self.add_short(text, longest, from, words),
+                (Text::Long(text), Some(longest)) => self.add_short(text, longest, from, words),
+                (Text::Views(text), Some(longest)) => self.add_short(text, longest, from, words),
+            },
         }
         Ok(())
     }
@@ -297,6 +330,10 @@ impl Key<'_> {
             *word = of_bytes(*word, bytes, len).ok_or_else(|| outside(row))?;
         }
         Ok(())
+    }
+
+    fn add_short(&self, text: &impl Layout, longest: usize, from: Range<usize>, words: &mut [u64]) {
+        self.add_values(from, Some(short::bits_of(longest)), words, |row| short::word_of(text, row, longest));
     }
 
     fn add_prefixes(

@@ -10,6 +10,7 @@ mod hash;
 mod keys;
 mod members;
 mod parts;
+mod short;
 mod spans;
 mod table;
 
