@@ -75,7 +75,7 @@ pub(super) fn bytes_of(array: &DeviceArray) -> usize {
     own + array.children().iter().chain(array.dictionary()).map(bytes_of).sum::<usize>()
 }
 
-/// The bytes of an array's rows: of its whole buffers, where rows alone do not say which part of them they use.
+/// The bytes of an array's rows. Counts whole buffers if the rows alone do not say which part they use.
 pub(super) fn bytes_in(array: &DeviceArray) -> usize {
     let slots: Vec<_> = array.layout().slots().collect();
     let fixed = slots.iter().map(|slot| slot.bytes_for(array.len())).sum::<Option<usize>>();

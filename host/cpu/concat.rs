@@ -1,5 +1,5 @@
-//! Concatenation on the host, with arrow-select, except for values of a fixed width, which all threads copy, and for
-//! views: their data buffers are shared, and a list of buffers that several arrays have is kept once.
+//! Concatenation on the host, with arrow-select, except for values of a fixed width, which all threads copy,
+//! and for views: their data buffers are shared, and a list of buffers that several arrays have is kept once.
 
 use arrow_schema::DataType;
 

@@ -14,7 +14,7 @@ const SHARE: usize = 256 << 10;
 /// Fewer bytes are copied by the calling thread.
 const LARGE: usize = 1 << 20;
 
-/// Concatenates values of a fixed width; `None` for arrays of other types, and if one is not known to be valid.
+/// Concatenates values of a fixed width; `None` for arrays of other types, or not known to be valid.
 pub(super) fn fixed(arrays: &[DeviceArray], pool: &HostPool) -> Result<Option<DeviceArray>> {
     let Some(first) = arrays.first() else { return Ok(None) };
     let slots: Vec<Slot> = first.layout().slots().collect();

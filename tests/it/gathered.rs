@@ -38,7 +38,7 @@ fn groups_of_many_small_batches_are_those_of_all_rows() {
         let keys: Vec<Option<i64>> = (0..len)
             .map(|_| Some(random.below(distinct) as i64 * 1_000_003).filter(|key| *key != 2_000_006))
             .collect();
-        let values: Vec<Option<i32>> = (0..len as i32).map(|i| (i % 11 != 0).then_some(i ^ 0x5555)).collect();
+        let values: Vec<Option<i32>> = (0..len).map(|i| (i % 11 != 0).then_some(i ^ 0x5555)).collect();
         let (mut numbers, mut expected) =
             (HashMap::new(), Vec::<(Option<i64>, i64, i64, Option<i32>)>::new());
         for (key, value) in keys.iter().zip(&values) {

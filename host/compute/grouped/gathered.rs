@@ -45,8 +45,8 @@ impl Gathered {
         self.all(stream)
     }
 
-    /// Learns how many groups some rows had. If there are many, to merge them costs as much as to group rows, so
-    /// more rows are gathered next time.
+    /// Learns how many groups some rows had. If there are many, merging them costs as much as grouping rows,
+    /// so more rows are gathered next time.
     pub fn learn(&mut self, rows: usize, groups: usize) {
         if groups > rows / MANY {
             let (rows, bytes) = self.enough;

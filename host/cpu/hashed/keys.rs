@@ -116,8 +116,8 @@ impl Keys<'_> {
         Ok(())
     }
 
-    /// Makes exact words of keys that are short texts, or short texts and numbers. The words of other keys are not
-    /// comparable with these.
+    /// Makes the words of short texts, or of short texts and numbers, exact. They cannot be compared with the
+    /// words of other keys.
     pub fn packed(mut self) -> Self {
         if self.exact || self.weak {
             return self;

@@ -37,7 +37,8 @@ fn longest_of(rows: usize, of: impl Fn(Range<usize>) -> usize + Sync) -> Option<
 
 fn of_offsets<const O: usize>(text: &Offsets<'_, O>, rows: Range<usize>) -> usize {
     let offsets = &text.offsets[rows.start..=rows.end];
-    // Offsets that go back make a text that is longer than all buffers; so all lie between the first and the last.
+    // Offsets that go back make a text that is longer than all buffers. If there is none, all lie between the
+    // first and the last.
     let longest = vectorised(Distances(offsets));
     let inside = |at: [u8; O]| offset(at) <= text.bytes.len();
     if inside(offsets[0]) && inside(offsets[offsets.len() - 1]) { longest } else { usize::MAX }

@@ -149,8 +149,8 @@ impl<const O: usize> Searched for Offsets<'_, O> {
             return true;
         }
         // Rows that are too short are skipped: a search that starts in each of them would cost a needle's
-        // length each time. And no match starts in the last bytes of a row, which are most of it if the rows are
-        // hardly longer.
+        // length each time. Rows that are hardly longer are searched one by one, because no match starts in
+        // their last bytes, which are most of them.
         let apart = place(count) - place(0) < ALONE * len * count;
         for (i, word) in out.iter_mut().enumerate() {
             let long = std::mem::take(word);
