@@ -27,11 +27,12 @@ pub(super) fn longest(text: &Text<'_>, rows: usize) -> Option<usize> {
 }
 
 fn longest_of(rows: usize, of: impl Fn(Range<usize>) -> usize + Sync) -> Option<usize> {
-    if of(0..rows.min(CHUNK)) > SHORT {
+    let first = of(0..rows.min(CHUNK));
+    if first > SHORT {
         return None;
     }
     let parts = (CHUNK..rows).step_by(CHUNK).map(|first| first..rows.min(first + CHUNK));
-    let longest = each_part(parts, &of).ok()?.into_iter().fold(of(0..rows.min(CHUNK)), usize::max);
+    let longest = each_part(parts, &of).ok()?.into_iter().fold(first, usize::max);
     (longest <= SHORT).then_some(longest)
 }
 

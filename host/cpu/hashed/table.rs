@@ -188,6 +188,8 @@ impl Table {
     fn add_rows(&mut self, keys: &Keys<'_>, rows: Range<usize>, ids: &mut [u32]) -> Result<()> {
         let all = keys.all_count();
         let (mut words, mut prefixes) = ([0; BLOCK], [[0; 2]; BLOCK]);
+        // Only words that are keys, and prefixes, tell equal keys without a look at the first row of a group.
+        let tells = all && (keys.exact || keys.have_prefixes());
         let mut hits = false;
         for (chunk, ids) in ids.chunks_mut(CHUNK).enumerate() {
             interrupt::check()?;
@@ -210,22 +212,20 @@ impl Table {
                 if hits && self.find_in_place(keys, words, &prefixes, ids) {
                     continue;
                 }
-                let mut new = 0;
+                let groups = self.members.len();
                 for (i, ((id, word), prefix)) in ids.iter_mut().zip(words).zip(prefixes).enumerate() {
                     if hits && *id != NONE {
                         continue;
                     }
                     let row = first + i;
                     let same = |table: &Table, group| table.is_like(keys, group, keys, row, prefix);
-                    let groups = self.members.len();
                     *id = match all || keys.counts(row) {
                         true => self.insert(*word, row as u32, prefix, same)?,
                         false => NONE,
                     };
-                    new += self.members.len() - groups;
                 }
                 // If many groups are new, it is a waste to look for each twice.
-                hits = all && 4 * new < BLOCK;
+                hits = tells && 4 * (self.members.len() - groups) < BLOCK;
             }
         }
         Ok(())

@@ -153,22 +153,17 @@ impl<const O: usize> Searched for Offsets<'_, O> {
         // their last bytes, which are most of them.
         let apart = place(count) - place(0) < ALONE * len * count;
         for (i, word) in out.iter_mut().enumerate() {
+            let place = |row: usize| place(64 * i + row);
+            let ends = |row: usize, found: usize| ends(64 * i + row, found);
             let long = std::mem::take(word);
-            rows::runs(long, |start, rows| {
-                let rows = 64 * i + start..64 * i + start + rows;
-                let mut bits = [0];
-                if apart {
-                    for row in rows {
-                        let text = &self.bytes[place(row)..place(row + 1)];
-                        bits[0] |= u64::from(pieces.matches(text)) << (row % 64);
-                    }
-                } else {
-                    let rows = (rows.start % 64)..(rows.start % 64 + rows.len());
-                    let place = |row: usize| place(64 * i + row);
-                    let ends = |row: usize, found: usize| ends(64 * i + row, found);
-                    search_rows(piece, self.bytes, rows, &place, &ends, &mut bits);
+            rows::runs(long, |start, len| {
+                let rows = start..start + len;
+                if !apart {
+                    return search_rows(piece, self.bytes, rows, &place, &ends, std::slice::from_mut(word));
                 }
-                *word |= bits[0];
+                for row in rows {
+                    *word |= u64::from(pieces.matches(&self.bytes[place(row)..place(row + 1)])) << row;
+                }
             });
         }
         true
@@ -179,7 +174,7 @@ impl<const O: usize> Searched for Offsets<'_, O> {
 /// bytes.
 pub(super) const SHORT: usize = 64;
 
-/// Rows that are shorter on average than so many long needles are searched one by one.
+/// Rows whose average length is below so many lengths of the needle are searched one by one.
 const ALONE: usize = 8;
 
 /// Sets the bits of consecutive rows that hold a needle. `ends` returns whether a match counts for its row,
