@@ -53,6 +53,7 @@ mod languages;
 mod layers;
 mod levels;
 mod literals;
+mod long_texts;
 mod looks;
 mod memory;
 mod memoryless;
