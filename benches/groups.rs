@@ -48,12 +48,17 @@ fn groups(criterion: &mut Criterion) {
         for limit in [100, large / 100, large] {
             in_batches(criterion, place, large, limit);
         }
-        for (probed, built) in [(large, large / 10), (place.batch(), 1000)] {
-            joined(criterion, place, probed, built);
+        for (probed, built, apart) in [
+            (large, large / 10, 1),
+            (place.batch(), 1000, 1),
+            (large, large / 100, 40),
+            (place.batch(), 100, 40),
+        ] {
+            joined(criterion, place, (probed, built), apart);
         }
         for &rows in place.growing() {
             grouped(criterion, place, "int64", rows, rows / 100);
-            joined(criterion, place, rows, rows / 10);
+            joined(criterion, place, (rows, rows / 10), 1);
         }
     });
 }
@@ -103,20 +108,23 @@ fn grouped(criterion: &mut Criterion, place: &Where, name: &str, rows: usize, li
     group.ours(|| query.run(black_box(&batch), &place.stream).wait().expect("groups"));
 }
 
-/// Rows beside the one row that has their key: three columns.
-fn joined(criterion: &mut Criterion, place: &Where, probed: usize, built: usize) {
-    let id = format!("join/{}/int64/{probed}/{built}/no-nulls/3", place.name);
+/// Rows beside the one row that has their key: three columns. One in `apart` rows has such a partner.
+fn joined(criterion: &mut Criterion, place: &Where, (probed, built): (usize, usize), apart: usize) {
+    let name = if apart == 1 { "join" } else { "join_few" };
+    let id = format!("{name}/{}/int64/{probed}/{built}/no-nulls/3", place.name);
     if !wanted(&id) {
         return;
     }
     // Each key once, in no order: an odd number has an inverse modulo the size.
-    let unique = (0..built).map(|i| (i * 7919 % built) as i64);
+    let unique = (0..built).map(|i| (i * 7919 % built * apart) as i64);
     let left = batch(vec![
         ("id", Arc::new(Int64Array::from_iter_values(unique))),
         ("y", numbers(built, 1 << 40, 8)),
     ]);
-    let right = batch(vec![("k", numbers(probed, built, 7)), ("x", numbers(probed, 1 << 40, 6))]);
-    let mut group = place.group(criterion, id, Moved::bytes(40 * probed as u64));
+    let keys = numbers(probed, built * apart, 7);
+    let right = batch(vec![("k", keys), ("x", numbers(probed, 1 << 40, 6))]);
+    let bytes = if apart == 1 { 40 } else { 8 };
+    let mut group = place.group(criterion, id, Moved::bytes(bytes * probed as u64));
     let stream: &Stream = &place.stream;
     group.ours(|| {
         let on = (&left.columns()[..1], &right.columns()[..1]);

@@ -49,13 +49,14 @@ def grouped(name, rows, limit):
     gc.collect()
 
 
-def joined(probed, built):
-    bench = f"join/cpu/int64/{probed}/{built}/no-nulls/3"
+def joined(probed, built, apart=1):
+    name = "join" if apart == 1 else "join_few"
+    bench = f"{name}/cpu/int64/{probed}/{built}/no-nulls/3"
     if not wanted(bench):
         return
     random = np.random.default_rng(7)
-    left = pa.table({"id": random.permutation(built), "y": random.integers(0, 2**40, built)})
-    right = pa.table({"k": random.integers(0, built, probed), "x": random.integers(0, 2**40, probed)})
+    left = pa.table({"id": random.permutation(built) * apart, "y": random.integers(0, 2**40, built)})
+    right = pa.table({"k": random.integers(0, built * apart, probed), "x": random.integers(0, 2**40, probed)})
     ours, theirs = pl.from_arrow(left).rechunk(), pl.from_arrow(right).rechunk()
     measure(bench, "polars", lambda: theirs.join(ours, left_on="k", right_on="id"))
     measure(bench, "pyarrow", lambda: right.join(left, keys="k", right_keys="id", join_type="inner"))
@@ -67,8 +68,8 @@ if __name__ == "__main__":
     for rows, limit in [(LARGE, 100), (LARGE, LARGE // 100), (LARGE, LARGE), (BATCH, 100)]:
         for name in ["int64", "text"] + ["letters"] * (limit == 100):
             grouped(name, rows, limit)
-    for probed, built in [(LARGE, LARGE // 10), (BATCH, 1000)]:
-        joined(probed, built)
+    for shape in [(LARGE, LARGE // 10), (BATCH, 1000), (LARGE, LARGE // 100, 40), (BATCH, 100, 40)]:
+        joined(*shape)
     for rows in GROWING:
         grouped("int64", rows, rows // 100)
         joined(rows, rows // 10)

@@ -11,6 +11,7 @@ use arrow_row::{RowConverter, SortField};
 use arrow_schema::{DataType, Field, Schema};
 use arrow_select::take::take;
 use bowstring::compute::{JoinKind, JoinOptions, JoinTable, PreparedJoin, Visited, concat, join};
+use bowstring::exchange::{from_arrow, to_arrow};
 use bowstring::expr::{Expr, nth};
 use bowstring::internals::{Hashes, set_hashes};
 use bowstring::{DeviceArray, DeviceBatch, Error, Stream};
@@ -241,6 +242,54 @@ fn keys_in_a_narrow_range_join_as_others_do() {
                 assert_joins(&[key(&unique), numbers(4)], &[key(&right), numbers(10)], 1, None);
             }
         }
+    }
+}
+
+#[test]
+fn keys_in_a_wide_range_join_as_others_do() {
+    // On the CPU, a bit for each number says whether it has a place; 32 share a word.
+    let mut random = Random::new(46);
+    let (lefts, rights) = (60, 90);
+    let apart: &[i64] = if interpreted() { &[300] } else { &[5, 32, 250, 260, 300, 1 << 40] };
+    for apart in apart.iter().copied() {
+        let last = apart * lefts as i64;
+        for least in [i64::MIN, -7, i64::MAX - last] {
+            let side = |len: usize, random: &mut Random| -> ArrayRef {
+                let ends = [0, 1, 31, 32, last - 1, last, last + 1, last + 2, -1, i64::MIN, i64::MAX];
+                // The left side has only the first six, so its range ends where it should.
+                let ends = &ends[..if len == lefts { 6 } else { 11 }];
+                let mut key = |row: usize| match random.below(4) {
+                    0 => None,
+                    1 => Some(least.wrapping_add(ends[random.below(ends.len())])),
+                    _ => Some(least.wrapping_add(row as i64 % lefts as i64 * apart)),
+                };
+                Arc::new(Int64Array::from_iter((0..len).map(&mut key)))
+            };
+            let (left, right) = (side(lefts, &mut random), side(rights, &mut random));
+            assert_joins(&[left, numbers(lefts)], &[right, numbers(rights)], 1, None);
+        }
+    }
+}
+
+#[test]
+fn many_keys_in_a_wide_range_find_all_their_partners() {
+    let (stream, mut random) = (Stream::cpu(), Random::new(47));
+    for keys in [40_000, 400_000] {
+        let key = |random: &mut Random| 3 + 19 * random.below(keys) as i64;
+        let left: Vec<i64> = (0..200_000).map(|_| key(&mut random)).collect();
+        let right: Vec<i64> = (0..150_000).map(|_| key(&mut random) + random.below(2) as i64).collect();
+        let mut rows_of = std::collections::HashMap::<i64, Vec<u32>>::new();
+        (0..).zip(&left).for_each(|(row, key)| rows_of.entry(*key).or_default().push(row));
+        let expected = (0u32..)
+            .zip(&right)
+            .flat_map(|(row, key)| rows_of.get(key).into_iter().flatten().map(move |left| (*left, row)));
+        let (lefts, rights): (Vec<u32>, Vec<u32>) = expected.unzip();
+        let import = |keys: Vec<i64>| from_arrow(&Int64Array::from(keys)).unwrap();
+        let table = JoinTable::new(&[import(left)], false, &stream).wait().unwrap();
+        let pairs = table.find(&[import(right)], &stream).wait().unwrap().pairs(&stream).wait().unwrap();
+        let rows =
+            |array: &DeviceArray| to_arrow(array).unwrap().as_primitive::<UInt32Type>().values().to_vec();
+        assert!(rows(&pairs.left) == lefts && rows(&pairs.right) == rights, "{keys} keys");
     }
 }
 

@@ -52,9 +52,6 @@ pub(super) enum Values<'a> {
     Text(Text<'a>),
 }
 
-/// So many numbers for each row are not worth a hash.
-const SPARSE: usize = 4;
-
 /// A text of up to 15 bytes with its length in the highest byte, which has a mark for longer texts and nulls.
 pub(super) type Prefix = [u64; 2];
 const LONG: u64 = 0xff << 56;
@@ -74,11 +71,11 @@ impl Values<'_> {
 }
 
 impl Keys<'_> {
-    /// Returns the span of the keys, if they are numbers of one column and there are not many more of these
-    /// than rows: then a group is found without a hash.
-    pub fn span(&self) -> Result<Option<Span>> {
+    /// Returns the span of the keys, if they are numbers of one column and there are at most so many of these
+    /// for each row: then a group is found without a hash.
+    pub fn span(&self, sparse: usize) -> Result<Option<Span>> {
         let [key] = &self.columns[..] else { return Ok(None) };
-        let most = self.rows.saturating_mul(SPARSE).saturating_add(CHUNK);
+        let most = self.rows.saturating_mul(sparse).saturating_add(CHUNK);
         let fits = |(least, greatest): (u64, u64)| least > greatest || greatest - least < most as u64;
         if self.weak || self.nothing || !fits(key.extent(0..self.rows.min(CHUNK))) {
             return Ok(None);
@@ -93,11 +90,10 @@ impl Keys<'_> {
         Ok(some.then(|| Span { base: least, len: (greatest - least + 1) as usize }))
     }
 
-    /// Makes numbers of some rows: their places in a span, its length for null, and any greater number for
-    /// what is outside of it.
-    pub fn places(&self, span: Span, from: Range<usize>, words: &mut [u64]) {
+    /// Makes numbers of a span of some rows.
+    pub fn numbers(&self, span: Span, from: Range<usize>, words: &mut [u64]) {
         if let [key] = &self.columns[..] {
-            key.values.places(span, from.clone(), words);
+            key.values.numbers(span, from.clone(), words);
             if let Some(valid) = key.valid {
                 for (row, word) in from.zip(words) {
                     *word = if valid.get(row) { *word } else { span.len as u64 };
@@ -194,15 +190,15 @@ impl Keys<'_> {
 }
 
 impl Values<'_> {
-    /// Makes numbers of values: their places in a span, which are greater than its length outside of it.
-    fn places(&self, span: Span, from: Range<usize>, words: &mut [u64]) {
+    /// Makes numbers of a span of values.
+    fn numbers(&self, span: Span, from: Range<usize>, words: &mut [u64]) {
         match self {
             Values::Fixed(bytes, 1) => of_span::<1>(bytes, span, from, words),
             Values::Fixed(bytes, 2) => of_span::<2>(bytes, span, from, words),
             Values::Fixed(bytes, 4) => of_span::<4>(bytes, span, from, words),
             Values::Fixed(bytes, 8) => of_span::<8>(bytes, span, from, words),
             // Only columns of these widths have a span.
-            _ => words.fill(u64::MAX),
+            _ => words.fill(span.len as u64 + 1),
         }
     }
 

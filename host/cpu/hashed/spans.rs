@@ -13,7 +13,7 @@ use super::BLOCK;
 pub(in crate::cpu) struct Span {
     /// The least number of the column.
     pub base: u64,
-    /// How many numbers there are; the next one stands for null.
+    /// How many numbers there are; the next one stands for null, and the one after it for all others.
     pub len: usize,
 }
 
@@ -24,19 +24,19 @@ fn ordered<const W: usize>(value: &[u8; W]) -> u64 {
     value ^ 1 << (8 * W - 1)
 }
 
-/// Makes numbers of values: their places in a span, which are greater than its length outside of it.
+/// Makes numbers of a span of values.
 pub(super) fn of_span<const W: usize>(bytes: &[u8], span: Span, from: Range<usize>, words: &mut [u64]) {
     let values = &memory::plain::<[u8; W]>(bytes).expect("bytes are always aligned")[from];
-    vectorised(Places { values, span, words });
+    vectorised(Numbers { values, span, words });
 }
 
-struct Places<'a, const W: usize> {
+struct Numbers<'a, const W: usize> {
     values: &'a [[u8; W]],
     span: Span,
     words: &'a mut [u64],
 }
 
-impl<const W: usize> Loop for Places<'_, W> {
+impl<const W: usize> Loop for Numbers<'_, W> {
     type Output = ();
     #[inline(always)]
     fn run(self) {
@@ -45,8 +45,8 @@ impl<const W: usize> Loop for Places<'_, W> {
             prefetch(block, AHEAD);
         }
         for (word, value) in self.words.iter_mut().zip(self.values) {
-            let place = ordered(value).wrapping_sub(base);
-            *word = if place < len { place } else { u64::MAX };
+            let number = ordered(value).wrapping_sub(base);
+            *word = if number < len { number } else { len + 1 };
         }
     }
 }

@@ -15,7 +15,7 @@ use super::BLOCK;
 use super::hash::fold;
 use super::keys::{Keys, Prefix};
 use super::members::Members;
-use super::spans::Span;
+use super::places::Places;
 use crate::Result;
 use crate::array::Buffer;
 use crate::device::{HostMemory, HostPool, interrupt};
@@ -27,8 +27,14 @@ const SLOTS: usize = 1 << 10;
 /// Fewer rows are not worth a thread of their own.
 pub(in crate::cpu) const RANGE: usize = 64 << 10;
 
-/// The numbers of all threads' spans, for each row.
-const SPANS: usize = 4;
+/// So many numbers for each row are not worth a hash.
+const SPARSE: usize = 4;
+
+/// So many are not worth one where other rows look for theirs: their bits take as much memory as slots.
+const RANKED: usize = 256;
+
+/// The places of all threads, for each row.
+const PLACES: usize = 4;
 
 /// The group of a row that is in none.
 pub(in crate::cpu) const NONE: u32 = u32::MAX;
@@ -38,9 +44,9 @@ type Slot = [u64; 2];
 
 /// Groups of rows, by the words of their keys.
 pub(in crate::cpu) struct Table {
-    /// The span of the keys, if the words are places in it.
-    span: Option<Span>,
-    /// The slots; for a span, one more than the group of each place, in four bytes.
+    /// The places of the keys, if the words are places.
+    places: Option<Places>,
+    /// The slots; for places, one more than the group of each, in four bytes.
     slots: HostMemory,
     /// The number of slots is two to the power of 64 less this.
     shift: u32,
@@ -49,13 +55,13 @@ pub(in crate::cpu) struct Table {
 }
 
 impl Table {
-    fn new(span: Option<Span>, prefixes: bool, pool: &HostPool, seed: u64) -> Result<Table> {
-        let bytes = match span {
+    fn new(places: Option<Places>, prefixes: bool, pool: &HostPool, seed: u64) -> Result<Table> {
+        let bytes = match &places {
             None => SLOTS * size_of::<Slot>(),
-            Some(span) => places_of(span).saturating_mul(4),
+            Some(places) => places.len().saturating_mul(4),
         };
         let (slots, shift) = (memory::zeroed(bytes, pool)?, 64 - SLOTS.trailing_zeros());
-        Ok(Table { span, slots, shift, members: Members::new(prefixes, pool)?, seed })
+        Ok(Table { places, slots, shift, members: Members::new(prefixes, pool)?, seed })
     }
 
     /// The number of groups.
@@ -81,11 +87,11 @@ impl Table {
         words: &mut [u64],
         prefixes: &mut [Prefix],
     ) -> Result<()> {
-        match self.span {
+        match &self.places {
             None if keys.have_prefixes() => keys.prefixes(rows, self.seed, prefixes, words),
             None => keys.words(rows, self.seed, words),
-            Some(span) => {
-                keys.places(span, rows, words);
+            Some(places) => {
+                places.write(keys, rows, words);
                 Ok(())
             }
         }
@@ -99,7 +105,7 @@ impl Table {
     /// Fetches the slots of some words.
     #[inline(always)]
     fn fetch(&self, words: &[u64]) {
-        if self.span.is_none() {
+        if self.places.is_none() {
             let slots = self.slots();
             words.iter().for_each(|word| prefetch(&slots[self.place(*word)], 0));
         }
@@ -198,8 +204,8 @@ impl Table {
                 let first = first + i * BLOCK;
                 let words = &mut words[..ids.len()];
                 self.words_of(keys, first..first + ids.len(), words, &mut prefixes)?;
-                if let Some(span) = self.span {
-                    let groups = groups_of(&mut self.slots, span);
+                if let Some(places) = &self.places {
+                    let groups = &mut memory::values_mut::<u32>(&mut self.slots)[..places.len()];
                     for (i, (id, word)) in ids.iter_mut().zip(&*words).enumerate() {
                         *id = match all || keys.counts(first + i) {
                             true => placed(groups, &mut self.members, *word, (first + i) as u32)?,
@@ -250,8 +256,8 @@ impl Table {
 
     /// Adds the groups of another table, whose rows come later. Writes what their numbers become.
     fn merge(&mut self, keys: &Keys<'_>, other: &Table, map: &mut [u32]) -> Result<()> {
-        if let Some(span) = self.span {
-            let groups = groups_of(&mut self.slots, span);
+        if let Some(places) = &self.places {
+            let groups = &mut memory::values_mut::<u32>(&mut self.slots)[..places.len()];
             for ((row, word), to) in other.firsts().iter().zip(other.members.words()).zip(map) {
                 *to = placed(groups, &mut self.members, *word, *row)?;
             }
@@ -285,14 +291,12 @@ impl Table {
             let first = rows.start + i * BLOCK;
             let words = &mut words[..ids.len()];
             self.words_of(keys, first..first + ids.len(), words, &mut prefixes)?;
-            if let Some(span) = self.span {
+            if let Some(places) = &self.places {
                 let groups = memory::plain::<u32>(self.slots.bytes()).expect("our own memory");
-                let groups = &groups[..places_of(span)];
-                for (id, word) in ids.iter_mut().zip(&*words) {
-                    // A place outside of the span, and one without a group, wrap around to none.
-                    let group = usize::try_from(*word).ok().and_then(|place| groups.get(place));
-                    *id = group.copied().unwrap_or(0).wrapping_sub(1);
-                }
+                let groups = &groups[..places.len()];
+                // A place without a group wraps around to none.
+                let group = |place: u64| groups[place as usize].wrapping_sub(1);
+                ids.iter_mut().zip(&*words).for_each(|(id, word)| *id = group(*word));
                 if !all {
                     let rows = (first..).zip(ids.iter_mut());
                     rows.filter(|(row, _)| !keys.counts(*row)).for_each(|(_, id)| *id = NONE);
@@ -314,15 +318,6 @@ impl Table {
     }
 }
 
-/// The places of a span: one for each number, and one for null.
-fn places_of(span: Span) -> usize {
-    span.len + 1
-}
-
-fn groups_of(slots: &mut HostMemory, span: Span) -> &mut [u32] {
-    &mut memory::values_mut(slots)[..places_of(span)]
-}
-
 /// Returns the group of a row by its place; makes one if there is none.
 #[inline(always)]
 fn placed(groups: &mut [u32], members: &mut Members, place: u64, row: u32) -> Result<u32> {
@@ -342,21 +337,35 @@ pub(in crate::cpu) struct Groups {
 
 /// Groups the rows of keys.
 pub(in crate::cpu) fn grouped(keys: &Keys<'_>, seed: u64, pool: &HostPool) -> Result<Groups> {
-    let (rows, span) = (keys.rows, keys.span()?);
-    let prefixes = span.is_none() && keys.have_prefixes();
+    let places = keys.span(SPARSE)?.map(Places::of_numbers);
+    grouped_at(places, keys, seed, pool)
+}
+
+/// Groups the rows of keys, for other rows to find them.
+pub(in crate::cpu) fn grouped_to_find(keys: &Keys<'_>, seed: u64, pool: &HostPool) -> Result<Groups> {
+    let places = match keys.span(RANKED)? {
+        Some(span) if span.len > keys.rows.saturating_mul(SPARSE) => Some(Places::of_keys(span, keys, pool)?),
+        span => span.map(Places::of_numbers),
+    };
+    grouped_at(places, keys, seed, pool)
+}
+
+fn grouped_at(places: Option<Places>, keys: &Keys<'_>, seed: u64, pool: &HostPool) -> Result<Groups> {
+    let rows = keys.rows;
+    let prefixes = places.is_none() && keys.have_prefixes();
     let mut memory = pool.alloc(rows.saturating_mul(4))?;
     let ids = &mut memory::values_mut::<u32>(&mut memory)[..rows];
-    // All spans together take no more memory than a hash table would.
-    let most = span.map_or(usize::MAX, |span| (SPANS * rows / span.len).max(1));
+    // All places together take no more memory than a hash table would.
+    let most = places.as_ref().map_or(usize::MAX, |places| (PLACES * rows / places.len()).max(1));
     let range = rows.div_ceil(here().min(most)).max(RANGE);
     let parts = ids.chunks_mut(range).enumerate();
     let tables = each_part(parts, |(i, ids)| {
-        let mut table = Table::new(span, prefixes, pool, seed)?;
+        let mut table = Table::new(places.clone(), prefixes, pool, seed)?;
         table.add_rows(keys, i * range..i * range + ids.len(), ids)?;
         Ok(table)
     })?;
     let mut tables = tables.into_iter().collect::<Result<Vec<_>>>()?.into_iter();
-    let mut table = tables.next().map_or_else(|| Table::new(span, prefixes, pool, seed), Ok)?;
+    let mut table = tables.next().map_or_else(|| Table::new(places.clone(), prefixes, pool, seed), Ok)?;
     let mut maps = vec![];
     for other in tables {
         let mut map = pool.alloc(other.len() * 4)?;

@@ -1,11 +1,11 @@
 //! Joins on the host: a table of rows, the rows that others find there, and pairs of both.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use arrow_schema::DataType;
 
 use super::group::uint32;
-use super::hashed::{self, Columns, NONE, Nulls, RANGE, grouped, is_plain};
+use super::hashed::{self, Columns, NONE, Nulls, RANGE, grouped_to_find, is_plain};
 use super::rows::CHUNK;
 use super::{admitted, memory, rows};
 use crate::array::{Bitmap, Buffer, DeviceArray, Parts};
@@ -24,9 +24,16 @@ struct HostTable {
     seed: u64,
     table: hashed::Table,
     ids: DeviceArray,
-    /// The rows in the order of their groups, and where each group starts there, and the end. `None` if each
-    /// row is a group.
-    ordered: Option<(HostMemory, HostMemory)>,
+    /// The rows in the order of their groups, if some groups have several. Made for the first pairs, since to
+    /// find rows does not take it; without a lock, so two threads may both make it.
+    order: OnceLock<Order>,
+}
+
+/// Rows in the order of their groups.
+struct Order {
+    rows: HostMemory,
+    /// The start of each group, and the end of the last.
+    starts: HostMemory,
 }
 
 /// Makes a table of rows.
@@ -68,24 +75,18 @@ fn made(keys: &[DeviceArray], nulls_equal: bool, pool: &HostPool) -> Result<Host
     let [columns, _] = Columns::of_sides([keys, &none], pool)?;
     let nulls = if nulls_equal { Nulls::Equal } else { Nulls::Apart };
     let keys = columns.keys(nulls);
-    let (ids, table, ordered) = among_threads(rows > RANGE, |_| {
-        let hashed::Groups { ids, table } = grouped(&keys, seed, pool)?;
-        let numbers = memory::plain::<u32>(memory::bytes(&ids)).expect("our own memory");
-        let ordered = match table.len() == rows {
-            true => None,
-            false => Some(ordered(&numbers[..rows], table.len(), pool)?),
-        };
+    let (ids, table) = among_threads(rows > RANGE, |_| {
+        let hashed::Groups { ids, table } = grouped_to_find(&keys, seed, pool)?;
         let ids = match keys.all_count() {
             true => uint32(ids, rows)?,
             false => nullable(ids, rows, pool)?,
         };
-        Ok::<_, Error>((ids, table, ordered))
+        Ok::<_, Error>((ids, table))
     })?;
-    Ok(HostTable { nested, columns, nulls, seed, table, ids, ordered })
+    Ok(HostTable { nested, columns, nulls, seed, table, ids, order: OnceLock::new() })
 }
 
-/// Returns the rows in the order of their groups, and where each group starts.
-fn ordered(ids: &[u32], groups: usize, pool: &HostPool) -> Result<(HostMemory, HostMemory)> {
+fn ordered(ids: &[u32], groups: usize, pool: &HostPool) -> Result<Order> {
     let mut starts = memory::zeroed((groups + 2) * 4, pool)?;
     let places = memory::values_mut::<u32>(&mut starts);
     // The group before a group's own counts its rows, so that the sums are where groups start; placing the
@@ -99,12 +100,16 @@ fn ordered(ids: &[u32], groups: usize, pool: &HostPool) -> Result<(HostMemory, H
         rows[*place as usize] = row as u32;
         *place += 1;
     }
-    Ok((order, starts))
+    Ok(Order { rows: order, starts })
+}
+
+fn numbers(memory: &[u8]) -> &[u32] {
+    memory::plain(memory).expect("our own memory")
 }
 
 /// Makes an array of groups, null where a row is in none.
 fn nullable(ids: Buffer, rows: usize, pool: &HostPool) -> Result<DeviceArray> {
-    let numbers = memory::plain::<u32>(memory::bytes(&ids)).expect("our own memory");
+    let numbers = numbers(memory::bytes(&ids));
     let mut words = pool.alloc(rows.div_ceil(64) * 8)?;
     let out = &mut memory::values_mut::<u64>(&mut words)[..rows.div_ceil(64)];
     let parts = out.chunks_mut(CHUNK / 64).zip(numbers[..rows].chunks(CHUNK));
@@ -135,7 +140,7 @@ impl Table for HostTable {
     }
 
     fn is_unique(&self) -> bool {
-        self.ordered.is_none()
+        self.table.len() == self.ids.len()
     }
 
     fn find(self: Arc<Self>, keys: &[DeviceArray], stream: &Stream) -> Result<Pending<DeviceArray>> {
@@ -167,20 +172,22 @@ impl HostTable {
         };
         // Groups are numbered by their first rows, so they have the same numbers in a table of other ranks.
         let [own, others] = Columns::of_sides([own, keys], pool)?;
-        let table = among_threads(rows > RANGE, |_| grouped(&own.keys(self.nulls), self.seed, pool))?.table;
+        let table =
+            among_threads(rows > RANGE, |_| grouped_to_find(&own.keys(self.nulls), self.seed, pool))?.table;
         found(&table, [&own, &others], self.nulls, rows, pool)
     }
 
-    /// The places of a group's rows.
-    #[inline(always)]
-    fn places(&self, group: usize) -> std::ops::Range<usize> {
-        match &self.ordered {
-            None => group..group + 1,
-            Some((_, starts)) => {
-                let starts = memory::plain::<u32>(starts.bytes()).expect("our own memory");
-                starts[group] as usize..starts[group + 1] as usize
-            }
+    /// The rows in the order of their groups; `None` if each row is a group.
+    fn order(&self, pool: &HostPool) -> Result<Option<&Order>> {
+        if self.is_unique() {
+            return Ok(None);
         }
+        if self.order.get().is_none() {
+            let ids = numbers(memory::bytes(&self.ids.buffers()[0]));
+            // Another thread may have made it meanwhile, and the same.
+            let _ = self.order.set(ordered(&ids[..self.ids.len()], self.table.len(), pool)?);
+        }
+        Ok(self.order.get())
     }
 
     /// Counts the pairs of chunks of rows, and then writes them.
@@ -195,16 +202,21 @@ impl HostTable {
         let valid = rows::validity(found);
         let has = |row: usize| valid.is_none_or(|valid| valid.get(row));
         let group = |row: usize| u32::from_le_bytes(ids[row]) as usize;
+        let order =
+            self.order(pool)?.map(|order| (numbers(order.rows.bytes()), numbers(order.starts.bytes())));
+        // The places of a group's rows.
+        let places = |group: usize| match order {
+            None => group..group + 1,
+            Some((_, starts)) => starts[group] as usize..starts[group + 1] as usize,
+        };
         let chunks = || (0..ids.len()).step_by(CHUNK).map(|first| first..ids.len().min(first + CHUNK));
         let counts = each_part(chunks(), |rows| {
-            let count = |row| if has(row) { self.places(group(row)).len() } else { usize::from(outer) };
+            let count = |row| if has(row) { places(group(row)).len() } else { usize::from(outer) };
             rows.map(count).sum::<usize>()
         })?;
         let pairs: usize = counts.iter().sum();
         let bytes = pairs.checked_mul(4).ok_or_else(|| Error::invalid("join", format!("{pairs} pairs")))?;
         let (mut left, mut right) = (pool.alloc(bytes)?, pool.alloc(bytes)?);
-        let order = self.ordered.as_ref().map(|(order, _)| memory::plain::<u32>(order.bytes()));
-        let order = order.map(|order| order.expect("our own memory"));
         let mut rest = (
             &mut memory::values_mut::<u32>(&mut left)[..pairs],
             &mut memory::values_mut::<u32>(&mut right)[..pairs],
@@ -220,8 +232,8 @@ impl HostTable {
             for row in rows {
                 let to = (first + row) as u32;
                 if has(row) {
-                    for place in self.places(group(row)) {
-                        left[at] = order.map_or(place as u32, |order| order[place]);
+                    for place in places(group(row)) {
+                        left[at] = order.map_or(place as u32, |(rows, _)| rows[place]);
                         right[at] = to;
                         at += 1;
                     }
