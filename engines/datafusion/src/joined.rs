@@ -15,6 +15,7 @@ use crate::join::Join;
 use crate::metrics::Counters;
 use crate::operator::{DeviceBatches, Open, Operator, Replaced, Task, replaced};
 use crate::probe::{Building, On, Probe, building};
+use crate::streams::together;
 
 /// DataFusion's join, and what ours does in its place.
 pub(crate) struct Joined {
@@ -107,7 +108,9 @@ impl Operator for Joined {
     }
 
     fn execute(&self, task: Task<'_>, open: Open<'_>) -> Result<SendableRecordBatchStream> {
-        Ok(downloaded(self.probe(&task, open)?, task.schema.clone(), task.batch_rows()))
+        let rows = downloaded(self.probe(&task, open)?, task.schema.clone(), task.batch_rows());
+        // A batch of which few rows have partners is not worth a step of the nodes above.
+        Ok(if is_host(task.device) { together(rows, task.batch_rows()) } else { rows })
     }
 
     fn execute_on_device(&self, task: Task<'_>, open: Open<'_>) -> Result<DeviceBatches> {

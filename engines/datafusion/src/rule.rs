@@ -91,7 +91,7 @@ impl Rewrite {
             return self.with_children(self.node(ours), matters);
         }
         if let Some(mut join) = self.joined(&plan) {
-            if !matters && !is_host(&self.device) {
+            if !matters {
                 let shared = with_a_shared_side(&plan)?;
                 join = shared.as_ref().and_then(Joined::of).unwrap_or(join);
             }

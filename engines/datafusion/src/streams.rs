@@ -7,8 +7,9 @@ use datafusion::arrow::array::{Array, RecordBatch};
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::error::Result;
 use datafusion::physical_plan::SendableRecordBatchStream;
+use datafusion::physical_plan::coalesce::LimitedBatchCoalescer;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
-use futures::Stream;
+use futures::{Stream, StreamExt};
 
 use crate::error::refused;
 
@@ -62,4 +63,37 @@ pub(crate) fn parts(batch: &RecordBatch, each: usize) -> impl Iterator<Item = Re
 pub(crate) fn bytes_of(batch: &RecordBatch, columns: &[usize]) -> Result<usize> {
     let bytes = columns.iter().map(|column| batch.column(*column).to_data().get_slice_memory_size());
     bytes.sum::<std::result::Result<usize, _>>().map_err(refused)
+}
+
+/// The rows of small batches in batches of the session's size; large ones are left as they are.
+pub(crate) fn together(input: SendableRecordBatchStream, batch_rows: usize) -> SendableRecordBatchStream {
+    let schema = input.schema();
+    let batches = LimitedBatchCoalescer::new(schema.clone(), batch_rows, None);
+    stream_of_batches(schema, Together { input, batches, ended: false })
+}
+
+struct Together {
+    input: SendableRecordBatchStream,
+    batches: LimitedBatchCoalescer,
+    ended: bool,
+}
+
+impl BatchSource<RecordBatch> for Together {
+    async fn next(&mut self) -> Result<Option<RecordBatch>> {
+        loop {
+            if let Some(batch) = self.batches.next_completed_batch() {
+                return Ok(Some(batch));
+            }
+            if self.ended {
+                return Ok(None);
+            }
+            match self.input.next().await.transpose()? {
+                Some(batch) => drop(self.batches.push_batch(batch)?),
+                None => {
+                    self.ended = true;
+                    self.batches.finish()?;
+                }
+            }
+        }
+    }
 }
