@@ -48,7 +48,9 @@ pub(crate) fn matter_below(plan: &Arc<dyn ExecutionPlan>, matters: bool) -> Vec<
     use Distribution::{SinglePartition, UnspecifiedDistribution};
     // Its children are combined partition by partition, though it does not say that it requires that.
     let matters = matters || plan.is::<InterleaveExec>();
-    let passes_on = matters && matches!(plan.output_partitioning(), Partitioning::Hash(..));
+    // A node that partitions rows anew does not rely on how they were partitioned before.
+    let keeps = matches!(plan.output_partitioning(), Partitioning::Hash(..)) && !plan.is::<RepartitionExec>();
+    let passes_on = matters && keeps;
     let required = plan.input_distribution_requirements().into_per_child();
     let relies = |one: &Distribution| !matches!(one, UnspecifiedDistribution | SinglePartition);
     required.iter().map(|one| passes_on || relies(one)).collect()

@@ -189,6 +189,25 @@ async fn rows_between_operators_stay_on_the_device() {
     }
 }
 
+/// Groups above a join are partitioned by their own keys, so the partitions of its rows do not matter.
+#[tokio::test]
+async fn a_join_below_groups_of_datafusion_shares_its_left_side() {
+    for device in DEVICES {
+        let (context, plain) = (on(device).await, on("off").await);
+        for context in [&context, &plain] {
+            partition(context).await;
+        }
+        register(&[&context, &plain], "t", batches(1, true));
+        register(&[&context, &plain], "u", batches(2, true));
+        let sql = "SELECT t.i8, median(u.i64) FROM t JOIN u ON t.i32 = u.i32 GROUP BY t.i8";
+        same(&context, &plain, sql).await;
+        let plan = plan(&context, sql).await;
+        assert!(ours_has(&plan, "join=Inner, mode=CollectLeft"), "{device}");
+        let text = rows(&context, &format!("EXPLAIN {sql}")).await.unwrap().join("\n");
+        assert_eq!(text.matches("RepartitionExec: partitioning=Hash").count(), 1, "{device}: {text}");
+    }
+}
+
 /// The bounds of left keys reach the scan of the right side, which then reads less.
 #[tokio::test]
 async fn scans_read_what_left_keys_can_match() {
