@@ -7,6 +7,7 @@ use arrow_schema::DataType;
 use super::group::uint32;
 use super::hashed::{self, Columns, NONE, Nulls, RANGE, grouped_to_find, is_plain};
 use super::rows::CHUNK;
+use super::vectorise::{Loop, vectorised};
 use super::{admitted, memory, rows};
 use crate::array::{Bitmap, Buffer, DeviceArray, Parts};
 use crate::device::{HostMemory, HostPool};
@@ -113,16 +114,37 @@ fn nullable(ids: Buffer, rows: usize, pool: &HostPool) -> Result<DeviceArray> {
     let mut words = pool.alloc(rows.div_ceil(64) * 8)?;
     let out = &mut memory::values_mut::<u64>(&mut words)[..rows.div_ceil(64)];
     let parts = out.chunks_mut(CHUNK / 64).zip(numbers[..rows].chunks(CHUNK));
-    let counts = each_part(parts, |(words, ids)| {
-        let mut nulls = 0;
-        for (word, ids) in words.iter_mut().zip(ids.chunks(64)) {
-            *word = ids.iter().enumerate().fold(0, |word, (i, id)| word | u64::from(*id != NONE) << i);
-            nulls += ids.len() - word.count_ones() as usize;
+    let nulls = each_part(parts, |(words, ids)| vectorised(Valid { ids, words }))?.into_iter().sum();
+    with_nulls(ids, rows, words, nulls)
+}
+
+/// Writes a bit for each row that is in a group. Returns the number of the others.
+struct Valid<'a> {
+    ids: &'a [u32],
+    words: &'a mut [u64],
+}
+
+impl Loop for Valid<'_> {
+    type Output = usize;
+    #[inline(always)]
+    fn run(self) -> usize {
+        let bit = |word, (i, id): (usize, &u32)| word | u64::from(*id != NONE) << i;
+        // Compilers vectorise blocks of a known length.
+        let (blocks, rest) = self.ids.as_chunks::<64>();
+        let blocks = blocks.iter().map(|block| block.iter().enumerate().fold(0, bit));
+        let all = blocks.chain((!rest.is_empty()).then(|| rest.iter().enumerate().fold(0, bit)));
+        let mut valid = 0;
+        for (word, made) in self.words.iter_mut().zip(all) {
+            *word = made;
+            valid += made.count_ones() as usize;
         }
-        nulls
-    })?;
+        self.ids.len() - valid
+    }
+}
+
+/// Makes an array of groups, of which so many are null.
+fn with_nulls(ids: Buffer, rows: usize, words: HostMemory, nulls: usize) -> Result<DeviceArray> {
     let mut parts = Parts::new(DataType::UInt32, rows);
-    let nulls = counts.into_iter().sum();
     if nulls > 0 {
         parts.validity = Some(Bitmap { buffer: words.freeze(rows.div_ceil(8)), offset: 0 });
     }
@@ -259,13 +281,18 @@ fn found(
 ) -> Result<DeviceArray> {
     let (own, keys) = (own.keys(nulls), others.keys(nulls));
     among_threads(rows > RANGE, |_| {
-        let mut found = pool.alloc(rows.saturating_mul(4))?;
+        let (mut found, mut valid) =
+            (pool.alloc(rows.saturating_mul(4))?, pool.alloc(rows.div_ceil(64) * 8)?);
         let ids = &mut memory::values_mut::<u32>(&mut found)[..rows];
-        let done = each_part(ids.chunks_mut(CHUNK).enumerate(), |(i, ids)| {
-            table.find_rows(&own, &keys, i * CHUNK..i * CHUNK + ids.len(), ids)
+        let words = &mut memory::values_mut::<u64>(&mut valid)[..rows.div_ceil(64)];
+        let parts = ids.chunks_mut(CHUNK).zip(words.chunks_mut(CHUNK / 64)).enumerate();
+        // Validity is written while the groups are in the caches.
+        let nulls = each_part(parts, |(i, (ids, words))| {
+            table.find_rows(&own, &keys, i * CHUNK..i * CHUNK + ids.len(), ids)?;
+            Ok(vectorised(Valid { ids, words }))
         })?;
-        done.into_iter().collect::<Result<()>>()?;
-        nullable(found.freeze(rows * 4), rows, pool)
+        let nulls = nulls.into_iter().sum::<Result<usize>>()?;
+        with_nulls(found.freeze(rows * 4), rows, valid, nulls)
     })
 }
 
