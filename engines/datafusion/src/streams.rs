@@ -88,7 +88,10 @@ impl BatchSource<RecordBatch> for Together {
                 return Ok(None);
             }
             match self.input.next().await.transpose()? {
-                Some(batch) => drop(self.batches.push_batch(batch)?),
+                Some(batch) => {
+                    // Without a limit on the rows, the status says nothing.
+                    let _ = self.batches.push_batch(batch)?;
+                }
                 None => {
                     self.ended = true;
                     self.batches.finish()?;
