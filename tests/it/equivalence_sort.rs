@@ -129,6 +129,21 @@ fn every_type_at_every_length_and_offset() {
     }
 }
 
+#[test]
+fn structs_with_nulls_of_every_type_as_it_is_in_a_dictionary_and_in_runs() {
+    let within = |of: &DataType| DataType::Struct(vec![Field::new("f", of.clone(), true)].into());
+    for (seed, of) in (0..).zip(types()) {
+        let ends = Arc::new(Field::new("run_ends", DataType::Int32, false));
+        let dictionary = DataType::Dictionary(Box::new(DataType::Int8), Box::new(of.clone()));
+        let runs = DataType::RunEndEncoded(ends, Arc::new(Field::new("values", of.clone(), true)));
+        for (i, of) in [of, dictionary, runs].iter().enumerate() {
+            let data_type = if seed % 2 == 0 { within(of) } else { within(&within(of)) };
+            let sample = Sample { data_type, len: 41, nulls: Nulls::Some, offset: 3, seed };
+            agrees(&[(sample, OPTIONS[(i + seed as usize) % 4])], None);
+        }
+    }
+}
+
 fn options() -> impl Strategy<Value = SortOptions> {
     proptest::sample::select(&OPTIONS)
 }

@@ -127,7 +127,11 @@ fn flattened<'a>(
                 }
                 columns
             }
-            of if !value_type(of).is_nested() => vec![(mask(decoded_one(values, stream).await?)?, options)],
+            of if !value_type(of).is_nested() => match decoded_one(values, stream).await? {
+                // A dictionary or runs of nulls: all rows are equal.
+                nulls if *nulls.data_type() == DataType::Null => vec![],
+                values => vec![(mask(values)?, options)],
+            },
             DataType::Dictionary(..) | DataType::RunEndEncoded(..) => {
                 vec![(mask(nullable_ranks(values, low, stream).await?)?, options)]
             }
