@@ -94,6 +94,23 @@ impl Binder<'_> {
         };
         self.literal(Some(i128::from(null == is_null)), DataType::Boolean, expr)
     }
+
+    /// Binds whether two values are distinct, or whether they are not, where a comparison says if they are
+    /// equal. It may be null only where they are not.
+    pub fn distinct_unless(
+        &mut self,
+        equal: &Typed,
+        [a, b]: [&Typed; 2],
+        is_distinct: bool,
+        expr: &Expr,
+    ) -> Typed {
+        let truth = DataType::Boolean;
+        let (no_a, no_b) = (self.valid(true, a, expr), self.valid(true, b, expr));
+        let equal = self.node(Op::Test(2), truth.clone(), &[equal], expr);
+        let neither = self.node(Op::And, truth.clone(), &[&no_a, &no_b], expr);
+        let same = self.node(Op::Or, truth.clone(), &[&equal, &neither], expr);
+        if is_distinct { self.node(Op::Not, truth, &[&same], expr) } else { same }
+    }
 }
 
 /// A hash that is the same for equal nodes.

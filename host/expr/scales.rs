@@ -52,8 +52,15 @@ impl Binder<'_> {
                 self.compare_to(turned, b, raw, &a.data_type, expr)
             }
             (None, None) => {
-                let (a, b) = decimal::alike(self, a, b, expr)?;
-                self.compare(how, a, b, expr)
+                let (like_a, like_b) = decimal::alike(self, a, b, expr)?;
+                let is_distinct = match how {
+                    Comparison::Distinct => true,
+                    Comparison::NotDistinct => false,
+                    _ => return self.compare(how, like_a, like_b, expr),
+                };
+                // A decimal is null at the other's scale where the other is, or where it does not fit.
+                let equal = self.compare(Comparison::Eq, like_a, like_b, expr)?;
+                Ok(self.distinct_unless(&equal, [a, b], is_distinct, expr))
             }
         }
     }

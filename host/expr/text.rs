@@ -54,12 +54,8 @@ impl Binder<'_> {
             let equal = self.text_test(TextTest::Compare(2), a, b, expr);
             return self.node(Op::Test(if is_distinct { 5 } else { 2 }), truth, &[&equal], expr);
         }
-        let (no_a, no_b) = (self.valid(true, &a, expr), self.valid(true, &b, expr));
-        let equal = self.text_test(TextTest::Compare(2), a, b, expr);
-        let equal = self.node(Op::Test(2), truth.clone(), &[&equal], expr);
-        let neither = self.node(Op::And, truth.clone(), &[&no_a, &no_b], expr);
-        let same = self.node(Op::Or, truth.clone(), &[&equal, &neither], expr);
-        if is_distinct { self.node(Op::Not, truth, &[&same], expr) } else { same }
+        let equal = self.text_test(TextTest::Compare(2), a.clone(), b.clone(), expr);
+        self.distinct_unless(&equal, [&a, &b], is_distinct, expr)
     }
 
     /// Binds some characters of a text. Those of a literal are known at once.

@@ -72,3 +72,41 @@ fn sums_and_means_of_decimals_have_their_values() {
         assert_eq!(made.column(0).as_primitive::<Decimal128Type>().value(0), 1666, "{target:?}");
     }
 }
+
+#[test]
+fn decimals_of_two_scales_are_distinct_from_nulls() {
+    let most = 10i128.pow(38) - 1;
+    let column = |values: &[Option<i128>], precision: u8, scale: i8| -> ArrayRef {
+        let array = Decimal128Array::from_iter(values.iter().copied());
+        Arc::new(array.with_precision_and_scale(precision, scale).unwrap())
+    };
+    // The last pair does not fit one scale; nor does the one before, which has no partner.
+    let a = [Some(5), None, Some(1), Some(2), None, Some(most), Some(most)];
+    let b = [None, None, Some(100), Some(201), Some(200), None, Some(100)];
+    let distinct = [true, false, false, true, true, true, true];
+    for rows in [6, 7] {
+        let (a, b) = (column(&a[..rows], 38, 0), column(&b[..rows], 12, 2));
+        for target in devices() {
+            let batch = batch(&target, &[("a", a.clone()), ("b", b.clone())]);
+            for (x, y) in [("a", "b"), ("b", "a")] {
+                for overflow in [Overflow::Null, Overflow::Error] {
+                    let truths =
+                        |expr: Expr| of(&target, &batch, expr, &Options::default().overflow(overflow));
+                    let made = [truths(col(x).distinct(col(y))), truths(col(x).not_distinct(col(y)))];
+                    if rows == 7 && overflow == Overflow::Error {
+                        let is_of_row = |made: &Result<ArrayRef, Error>| {
+                            matches!(made, Err(Error::Evaluation { row: 6, .. }))
+                        };
+                        assert!(made.iter().all(is_of_row), "{made:?} on {target:?}");
+                        continue;
+                    }
+                    let [yes, no] = made.map(|made| made.unwrap());
+                    let expected = BooleanArray::from(distinct[..rows].to_vec());
+                    assert_eq!(yes.as_boolean(), &expected, "{x}, {y}, {overflow:?} on {target:?}");
+                    let expected = arrow_arith::boolean::not(&expected).unwrap();
+                    assert_eq!(no.as_boolean(), &expected, "{x}, {y}, {overflow:?} on {target:?}");
+                }
+            }
+        }
+    }
+}
