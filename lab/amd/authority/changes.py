@@ -76,6 +76,7 @@ CHANGES = {
         ("V_MAD_LEGACY_U16", "{ 16'0, tmp.u16 }", "{ 16'1, tmp.u16 }"),
         ("V_PK_MOV_B32", "OPSEL[1]", "OPSEL[0]"),
         ("V_PK_ADD_F32", "S0[63 : 32].f32 +", "S0[31 : 0].f32 +"),
+        ("V_PK_MUL_F32", "S1[63 : 32].f32;", "S1[31 : 0].f32;"),
         ("V_MBCNT_HI_U32_B32", "ThreadMask[63 : 32]", "ThreadMask[31 : 0]"),
         ("V_MAX_I16", "? S0.i16", "? S1.i16"),
         ("V_SUBBREV_CO_U32", "S1.u32 - S0.u32 -", "S1.u32 - S0.u32 +"),

@@ -234,7 +234,7 @@ def floating_results(made):
         return [(32, to.offset - 256) for operation, to in halves if "F32" in operation.name]
     entry = made.operands.get("vdst")
     name = made.op.name
-    if name == "V_PK_ADD_F32":
+    if name in ("V_PK_ADD_F32", "V_PK_MUL_F32"):
         return [(32, made.vdst.offset - 256), (32, made.vdst.offset - 255)]
     if not entry or name.startswith("V_CMP") or not entry[0].name.startswith("FMT_NUM_") or entry[0].name[8] != "F":
         return []

@@ -82,7 +82,7 @@ impl Instruction {
         if self.absolute >> i & 1 != 0 {
             text = format!("|{text}|");
         }
-        if self.negated >> i & 1 != 0 {
+        if self.negated >> i & 1 != 0 && self.row.format != Format::Vop3p {
             text.insert(0, '-');
         }
         if self.sdwa.is_some_and(|sdwa| i < 2 && sdwa.signed[i]) {
@@ -135,6 +135,10 @@ impl Instruction {
             }
             if self.high_halves & 3 != 3 {
                 let _ = write!(text, " op_sel_hi:{}", list(self.high_halves, from.len()));
+            }
+            if self.negated != 0 {
+                let signs = list(self.negated, from.len());
+                let _ = write!(text, " neg_lo:{signs} neg_hi:{signs}");
             }
         } else if self.halves != 0 && self.encoding != Encoding::Short && !from.contains(&Kind::Mask) {
             let (operands, shown) = (from.len(), from.len() + 1);

@@ -219,9 +219,12 @@ pub(super) fn packed(target: Target, first: u32, second: u32) -> Result<Instruct
     for (i, code) in [bits(second, 0, 9), bits(second, 9, 9)].into_iter().enumerate() {
         made.from[i] = operand(target, code, Err("a literal in the packed form".into()))?;
     }
-    if bits(first, 8, 3) | bits(first, 15, 1) | bits(second, 29, 3) != 0 {
-        return Err("a sign changed or a result clamped, packed".into());
+    let (low, high) = (bits(second, 29, 3), bits(first, 8, 3));
+    if bits(first, 15, 1) != 0 || low != high || low != 0 && made.kinds().1 != Some(Output::Lanes(Kind::B64))
+    {
+        return Err("the sign of one half changed or a result clamped, packed".into());
     }
+    made.negated = low as u8;
     made.to = Operand::Vector(bits(first, 0, 8) as u16);
     made.halves = bits(first, 11, 3) as u8;
     made.high_halves = (bits(second, 27, 2) | bits(first, 14, 1) << 2) as u8;

@@ -55,6 +55,7 @@ pub(super) fn scaled(mut a: f64, mut by: i32) -> f64 {
 }
 
 fn floats() -> Vec<Row> {
+    let multiply_bits = |a, b| (f32::from_bits(a as u32) * f32::from_bits(b as u32)).to_bits().into();
     let add_bits = |a, b| (f32::from_bits(a as u32) + f32::from_bits(b as u32)).to_bits().into();
     vec![
         row(Vop1, [3, 3, 3, 3], "v_cvt_i32_f64", plain(|[a]: [f64; 1]| a as i32)),
@@ -104,6 +105,7 @@ fn floats() -> Vec<Row> {
             "v_ldexp_f64",
             mixed(F64, [F64, B32], |[a, by]| scaled(f64::from_bits(a), by as i32).to_bits()),
         ),
+        row(Vop3p, [49, N, N, N], "v_pk_mul_f32", packed(B64, 32, false, multiply_bits)),
         row(Vop3p, [50, N, N, N], "v_pk_add_f32", packed(B64, 32, false, add_bits)),
     ]
 }

@@ -3,7 +3,7 @@
 use super::{State, Wave};
 use crate::Target;
 use crate::instruction::{Dpp, EXEC, Instruction, Operand, Sdwa, VCC};
-use crate::table::{Action, Generation, Kind, Output, Packed, Sources, Vector, Wide};
+use crate::table::{Action, Format, Generation, Kind, Output, Packed, Sources, Vector, Wide};
 
 /// The bit offset and width of a numbered part of a word: a byte, a half or all.
 fn part(number: u8) -> (u32, u32) {
@@ -74,7 +74,9 @@ fn changed(made: &Instruction, i: usize, kind: Kind, lanes: usize, values: &mut 
             });
         }
     }
-    let sign = 1u64 << (kind.bits() - 1);
+    // Packed, both halves change their signs.
+    let both = if made.row.format == Format::Vop3p { 1 << 31 } else { 0 };
+    let sign = 1u64 << (kind.bits() - 1) | both;
     if made.absolute >> i & 1 != 0 {
         values[..lanes].iter_mut().for_each(|value| *value &= !sign);
     }
