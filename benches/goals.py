@@ -21,6 +21,7 @@ TARGETS = [
     ("three comparisons, Kleene logic, nulls", r"a > 0 and", 1 << 28, 0.85),
     ("TPC-H's sixth query", r"TPC-H Q6", 1 << 28, 0.85),
     ("arithmetic of two columns, nulls", r"b \+ b", 1 << 28, 0.85),
+    ("arithmetic of one to five operators, nulls", r"a \+ 7|c \* \(1|\(c \+ 1\)", 1 << 28, 0.80),
 ]
 
 # Groups, orders and joins: the name, the counts, the bytes of a row that a good algorithm moves (a pass over

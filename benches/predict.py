@@ -11,7 +11,8 @@ The model, a launch at a time: its time is a soft maximum of four limits, and la
 - issue: the instructions that its waves issue, turned from PTX to SASS by the entry's ratio, at an achievable part of four
   schedulers' one a clock;
 - latency: a wave lives for its rounds of loads, each as long as memory takes, and for its instructions one after the other;
-  as many waves live at once as its registers let. Rounds are its loads over those that the code has in flight.
+  as many waves live at once as its registers let. Rounds are its loads over those that the code has in flight. A load of one
+  sector that the launch has loaded before takes as long as the first-level cache does.
 
 Added to that: launches, the end of the last waves, and what the device waits while the host looks at a total.
 """
@@ -37,6 +38,7 @@ class Assumptions:
     copy: float = 4.3e12  # bytes read and written a second: 0.9 of the data sheet's 4.8 TB/s
     achieved: float = 0.65  # of the schedulers' slots
     latency: float = 0.8e-6  # of memory under load
+    cached: float = 40.0  # clocks, of the first-level cache
     dependent: float = 4.0  # clocks from an instruction to the next of its wave
     launch: float = 2e-6
     wait: float = 12e-6  # device idle while the host learns a total and launches what follows
@@ -114,9 +116,9 @@ def limits_of(of, waves, life, of_wave, touched, asked, given):
     }
 
 
-def life_of(rounds, of_wave, given):
-    """Seconds that a wave lives: its rounds of loads, and its instructions one after the other."""
-    return rounds * given.latency + of_wave * given.dependent / CLOCK
+def life_of(rounds, again, of_wave, given):
+    """Seconds that a wave lives: its rounds of loads, its loads from the cache, and its instructions one after the other."""
+    return rounds * given.latency + (again * given.cached + of_wave * given.dependent) / CLOCK
 
 
 def together(each, given):
@@ -138,17 +140,18 @@ def predict(tables, name, rows, waits, extra, given):
         moved, slots = moved + touched, slots + sass
         # The counts cover all launches of an entry; one wave has its share.
         widths = re.findall(r"([\d.]+)x(\d+)", loads)
+        again = float((re.search(r"([\d.]+) again", loads) or [0, 0])[1])
         rounds = sum(float(n) / in_flight(of["flights"], int(width)) for n, width in widths)
         overhead = times * given.launch
         if a_wave >= COUNTED:
             # A single wave did the work: at any size the cost is a few waves and their round trips.
-            overhead += times * rounds * given.latency
+            overhead += times * life_of(rounds, again, 0, given)
             limits["launches and waits"] += overhead
             total += overhead
             continue
         waves = rows / a_wave * times
         of_wave = sass * a_wave / times / 32
-        life = life_of(rounds, of_wave, given)
+        life = life_of(rounds, again, of_wave, given)
         each = limits_of(of, waves, life, of_wave, touched * rows, float(asked) * rows, given)
         for kind, seconds in each.items():
             limits[kind] += seconds
@@ -359,6 +362,7 @@ def documents():
         dependent=EXPECTED.dependent,
         launch=EXPECTED.launch * 1e6,
         wait=EXPECTED.wait * 1e6,
+        cached=EXPECTED.cached,
         worst=WORST,
         best=BEST,
         worst_latency=WORST.latency * 1e6,

@@ -12,7 +12,8 @@ rate or less (POPC at an eighth, shuffles at a quarter), and waves stall togethe
 load, an instruction waits {dependent:.0f} clocks for the one before it, a launch costs {launch:.0f} µs, a look by the host
 {wait:.0f} µs. In brackets what worse and better assumptions give (slots {worst.achieved:.1f} and {best.achieved:.1f}, latency
 {worst_latency:.1f} and {best_latency:.1f} µs). Two things make the figures low rather than high: every load counts as one that
-goes to memory, and PTX becomes SASS by a ratio over the whole entry, which loops do better than.
+goes to memory, but for those of a sector that the launch has loaded before ({cached:.0f} clocks), and PTX becomes SASS by a ratio
+over the whole entry, which loops do better than.
 
 Share: time of the bytes that must move (whole sectors of 32 bytes where rows are left out or taken at random) at the copy's
 rate, over the expected time of 2^28 rows (2^27 of strings). µs by limit are sums over the launches; *all* is not their sum.

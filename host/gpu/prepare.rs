@@ -83,10 +83,12 @@ impl Kernels {
                 &["print", "read", "utf8", "write", "zone", "bitmap", "offsets", "take", "views"]
             }
             Kernels::Expressions => {
-                &["program", "text", "filter", "filter_small", "bitmap", "offsets", "take"]
+                &["program", "arithmetic", "text", "filter", "filter_small", "bitmap", "offsets", "take"]
             }
             Kernels::Sort => &["sort", "bitmap", "concat", "offsets", "take"],
-            Kernels::Group => &["group", "sort", "program", "cast_up", "bitmap", "concat", "offsets", "take"],
+            Kernels::Group => {
+                &["group", "sort", "program", "arithmetic", "cast_up", "bitmap", "concat", "offsets", "take"]
+            }
             Kernels::Join => &["join", "group", "sort", "bitmap", "concat", "offsets", "take"],
         }
     }

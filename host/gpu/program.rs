@@ -3,6 +3,7 @@
 //! A part that needs more values at hand than the machine has is computed first, by a program of its own, and
 //! read as a column.
 
+mod calculation;
 mod failures;
 mod lower;
 mod needs;
@@ -14,11 +15,13 @@ use std::sync::Arc;
 use bowstring_kernels::column::{ColumnRow, OutputRow};
 use bowstring_kernels::map::function::Number;
 use bowstring_kernels::memory::{In, Out};
+use bowstring_kernels::program::arithmetic::{ARITHMETIC, Arithmetic, ROWS};
 use bowstring_kernels::program::code::{AGGREGATES, PART_WORDS};
 use bowstring_kernels::program::predicate::{PREDICATE, Predicate};
 use bowstring_kernels::program::terms::Term;
 use bowstring_kernels::program::word::key;
 use bowstring_kernels::program::{FEW, PROGRAM, Program, parts, selection_outputs, tiles};
+use bowstring_kernels::select::selection::TILE;
 use bowstring_kernels::target::find;
 
 use super::map::{self, map};
@@ -34,6 +37,10 @@ use failures::Failures;
 use lower::{Code, End, lower};
 use needs::repeated;
 use terms::taken;
+
+/// The rows from which on arithmetic gives a wave a whole tile: fewer rows would leave processors of a large
+/// GPU idle.
+const MANY: u64 = 4 << 20;
 
 /// A program over columns of `rows` rows, at least one.
 pub(crate) struct Loaded {
@@ -156,10 +163,23 @@ impl Loaded {
         })
     }
 
+    /// The bytes of the machine's values.
+    fn width(&self) -> u32 {
+        if self.code.wide { 16 } else { 8 }
+    }
+
     fn launch(&self, pass: &mut Pass, program: &Program) -> Result<()> {
-        let width = if self.code.wide { 16 } else { 8 };
-        let entry = find(PROGRAM, &[width]).ok_or_else(|| pass.unsupported("expressions"))?;
+        let entry = find(PROGRAM, &[self.width()]).ok_or_else(|| pass.unsupported("expressions"))?;
         pass.launch(entry, program)
+    }
+
+    /// Launches a program that only calculates, with so many values at hand.
+    fn calculate(&self, pass: &mut Pass, program: &Program, values: u32) -> Result<()> {
+        let Program { code, steps, columns, outputs, len, failed, .. } = *program;
+        let rows = if len < MANY { ROWS } else { TILE };
+        let entry =
+            find(ARITHMETIC, &[self.width(), values]).ok_or_else(|| pass.unsupported("expressions"))?;
+        pass.launch(entry, &Arithmetic { code, steps, columns, outputs, len, rows, failed })
     }
 
     /// Launches the program's terms alone. They write a selection, or truths and which of them are known.
@@ -281,7 +301,10 @@ pub(crate) fn evaluate(
         let mut program = loaded.arguments(&mut pass, &granted, failed)?;
         let outputs = pass.upload(table.words())?;
         program.outputs = outputs.input();
-        loaded.launch(&mut pass, &program)?;
+        match loaded.code.calculates {
+            Some(values) => loaded.calculate(&mut pass, &program, values)?,
+            None => loaded.launch(&mut pass, &program)?,
+        }
     }
     if let Some(failed) = failed {
         let outcome = loaded.outcome();

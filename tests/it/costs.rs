@@ -57,7 +57,8 @@ or of the indices.
 const BY_ENTRY: &str = "
 ## By entry
 
-*loads a wave*: how many it runs, and of how many bytes a lane each.
+*loads a wave*: how many it runs, and of how many bytes a lane each; *again* are those, of any width, of one
+sector that the launch had loaded before: tables, code, and others that a first-level cache has.
 
 | operation | entry | launches | rows a wave | loads a wave | instructions | issued | touched | asked |
 | --- | --- | --: | --: | --- | --: | --: | --: | --: |
@@ -135,6 +136,9 @@ impl Bench {
             let mut loads = vec![];
             for (i, of_width) in of_entry.loads_of.into_iter().enumerate().filter(|(_, n)| *n > 0) {
                 loads.push(format!("{:.1}x{}", of_width as f64 / of_entry.waves as f64, 1 << i));
+            }
+            if of_entry.loads_again > 0 {
+                loads.push(format!("{:.1} again", of_entry.loads_again as f64 / of_entry.waves as f64));
             }
             self.by_entry += &format!(
                 "| {name} | {entry} | {} | {} | {} | {:.2} | {:.2} | {:.3} | {:.3} |\n",

@@ -8,6 +8,7 @@ mod batches;
 mod bench_model;
 mod beyond_memory;
 mod bounds;
+mod calculations;
 mod cast;
 mod cast_devices;
 mod circles;

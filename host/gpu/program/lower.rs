@@ -10,6 +10,7 @@ use bowstring_kernels::program::code::{Bad, Instruction, Op as Does, Operand, UN
 use bowstring_kernels::program::terms::Term;
 use bowstring_kernels::program::word::key;
 
+use super::calculation::calculation;
 use super::needs::{Need, Needs};
 use crate::expr::plan::{Id, Op, Plan};
 use crate::expr::{Arithmetic, DatePart, Fold};
@@ -43,6 +44,8 @@ pub(super) struct Code {
     pub steps: u64,
     /// Whether the machine's values have sixteen bytes rather than eight.
     pub wide: bool,
+    /// The values that the program needs at hand, if it only calculates: `words` are then of arithmetic.
+    pub calculates: Option<u32>,
     /// Tests that choose the program's rows in advance. If there are no steps, they are the whole program.
     pub terms: Vec<Term>,
 }
@@ -88,6 +91,11 @@ pub(super) struct Lowering<'a> {
 
 impl Lowering<'_> {
     fn code(mut self) -> Code {
+        let calculation = calculation(&self.code);
+        let calculates = calculation.as_ref().map(|(_, values)| *values);
+        if let Some((code, _)) = calculation {
+            self.code = code;
+        }
         let steps = self.code.len() as u64;
         let behind = steps * WORDS;
         for step in self.code.iter_mut().filter(|step| step.op == Does::In) {
@@ -95,7 +103,7 @@ impl Lowering<'_> {
         }
         let mut words: Vec<u64> = self.code.iter().flat_map(Instruction::words).collect();
         words.extend(self.constants.iter().flat_map(|value| [*value as u64, (*value >> 64) as u64]));
-        Code { words, steps, wide: self.wide, terms: vec![] }
+        Code { words, steps, wide: self.wide, calculates, terms: vec![] }
     }
 
     pub(super) fn put(&mut self, op: Does, node: Id) -> &mut Instruction {

@@ -4,7 +4,8 @@
 //! instruction once and runs it for all rows of a group, which it holds in registers, several in each lane.
 //! So two entries run every expression: one for values of eight bytes, one for values of sixteen. A third
 //! entry ([`predicate`]) runs before them or instead of them: it tests columns against constants ([`terms`]),
-//! needs no stack of values, and so reads an instruction once for a whole tile.
+//! needs no stack of values, and so reads an instruction once for a whole tile. Projections that only
+//! calculate have entries of their own ([`arithmetic`]).
 //!
 //! A wave keeps four values. They are named variables, since a compiler puts an array with a variable index
 //! into memory. Truth values and validity are bits of a lane, one for each of its rows; one register holds a
@@ -17,6 +18,7 @@
 //! **The kernel trusts the host with the code**, as kernels trust it with addresses: the binder makes the
 //! code, and its tests hold it to these rules. A program reads columns only at rows of the array.
 
+pub mod arithmetic;
 mod chosen;
 pub mod code;
 pub mod predicate;
@@ -164,5 +166,5 @@ host_only! {
     pub use task::selection_outputs;
 
     /// The tables of entries of this module.
-    pub(crate) static TABLES: &[&dyn crate::target::Table] = &[&PROGRAM, &predicate::PREDICATE];
+    pub(crate) static TABLES: &[&dyn crate::target::Table] = &[&PROGRAM, &predicate::PREDICATE, &arithmetic::ARITHMETIC];
 }

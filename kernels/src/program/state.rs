@@ -2,7 +2,7 @@
 
 use super::code::{Operand, UNSIGNED};
 use super::rows::{gather, load};
-use super::task::{Group, Task, Values, moved_up};
+use super::task::{Group, Task, Values, pairs};
 use super::word::{Word, plain_nan_f32, plain_nan_f64};
 use crate::column::ColumnRow;
 use crate::memory::{Bits, TableRow};
@@ -209,9 +209,6 @@ impl<V: Word, const K: usize> State<V, K> {
     }
 
     /// Sets `a` to `f(a, b)`, row by row, and returns which rows are bad.
-    ///
-    /// The rows move up, so that each is the first in its turn: where `f` is too large to be copied for each
-    /// row, a loop over the rows would index them in memory.
     #[inline(always)]
     pub(super) fn each_checked(
         &mut self,
@@ -219,19 +216,9 @@ impl<V: Word, const K: usize> State<V, K> {
         f: impl Fn(V, V) -> (V, bool),
         wave: &Wave,
     ) -> Lanes<u32> {
-        let a = self.a;
-        let both = wave.each(move |l| {
-            let (mut a, mut b, mut bad) = (a.at(l), b.at(l), 0);
-            for _ in 0..K {
-                let (value, is_bad) = f(a[0], b[0]);
-                a = moved_up(a, value);
-                b = moved_up(b, b[0]);
-                bad = bad >> 1 | u32::from(is_bad) << (K - 1);
-            }
-            (a, bad)
-        });
-        self.a = wave.each(move |l| both.at(l).0);
-        wave.each(move |l| both.at(l).1)
+        let (made, bad) = pairs(self.a, b, f, wave);
+        self.a = made;
+        bad
     }
 
     /// Sets `a` to `f(a, b)`, row by row, where no row can be bad.

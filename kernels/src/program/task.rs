@@ -75,3 +75,27 @@ pub(super) fn moved_up<V: Copy, const K: usize>(rows: [V; K], last: V) -> [V; K]
     moved[K - 1] = last;
     moved
 }
+
+/// Applies `f` to two values, row by row, and returns the results and which of a lane's rows are bad.
+///
+/// The rows move up, so that each is the first in its turn: where `f` is too large to be copied for each row,
+/// a loop over the rows would index them in memory.
+#[inline(always)]
+pub(super) fn pairs<V: Copy + 'static, const K: usize>(
+    a: Values<V, K>,
+    b: Values<V, K>,
+    f: impl Fn(V, V) -> (V, bool),
+    wave: &Wave,
+) -> (Values<V, K>, Lanes<u32>) {
+    let both = wave.each(move |l| {
+        let (mut a, mut b, mut bad) = (a.at(l), b.at(l), 0);
+        for _ in 0..K {
+            let (value, is_bad) = f(a[0], b[0]);
+            a = moved_up(a, value);
+            b = moved_up(b, b[0]);
+            bad = bad >> 1 | u32::from(is_bad) << (K - 1);
+        }
+        (a, bad)
+    });
+    (wave.each(move |l| both.at(l).0), wave.each(move |l| both.at(l).1))
+}

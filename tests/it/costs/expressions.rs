@@ -7,7 +7,7 @@ use arrow_array::{ArrayRef, Date32Array, Decimal128Array};
 use arrow_schema::{DataType, Field, Schema};
 use bowstring::DeviceBatch;
 use bowstring::compute::{Query, filter_where};
-use bowstring::expr::{Expr, Literal, Options, col, sum};
+use bowstring::expr::{Expr, Literal, Options, col, lit, sum};
 
 use super::{Bench, ROWS, values};
 use crate::support::Random;
@@ -43,6 +43,19 @@ impl Bench {
         self.row("b + b, Int64, wrapping, nulls", ROWS * 16 + ROWS / 4, |stream| {
             bound.run(&rows, stream).wait()
         });
+        // Values of two bytes, whose sums fit.
+        let small = |of: DataType, rng: &mut Random| {
+            arrow_cast::cast(&values(&DataType::Int16, true, rng), &of).unwrap()
+        };
+        let small = [("a", small(DataType::Int32, rng)), ("b", small(DataType::Int64, rng))];
+        let fitting = self.batch(&small);
+        self.computed("b + b, Int64, nulls", ROWS * 16 + ROWS / 4, &fitting, col("b") + col("b"));
+        self.computed("a + 7, Int32, nulls", ROWS * 8 + ROWS / 4, &fitting, col("a") + 7);
+        let c = || col("c");
+        let product = c() * (lit(1.0) - c());
+        self.computed("c * (1 - c), Float64, nulls", ROWS * 16 + ROWS / 4, &rows, product);
+        let five = (c() + 1.0) * (c() - 2.0) * 3.0 + c();
+        self.computed("(c + 1) * (c - 2) * 3 + c, Float64, nulls", ROWS * 16 + ROWS / 4, &rows, five);
         self.sixth_query(rng);
         self.texts(rng);
     }

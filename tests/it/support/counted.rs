@@ -26,6 +26,8 @@ pub struct Cost {
     pub loads: u64,
     /// Loads that lanes of a wave ran together, by their width: 1, 2, 4, 8 and 16 bytes for each lane.
     pub loads_of: [u64; 5],
+    /// Loads beside those: of one sector that the launch had loaded before, as of tables and code.
+    pub loads_again: u64,
     pub bytes_loaded: u64,
     pub stores: u64,
     pub bytes_stored: u64,
@@ -42,6 +44,7 @@ impl std::ops::AddAssign for Cost {
         self.touched += other.touched;
         self.loads += other.loads;
         (0..5).for_each(|i| self.loads_of[i] += other.loads_of[i]);
+        self.loads_again += other.loads_again;
         self.bytes_loaded += other.bytes_loaded;
         self.stores += other.stores;
         self.bytes_stored += other.bytes_stored;
@@ -58,6 +61,8 @@ pub struct Counted<'a, 'b> {
     together: Vec<u64>,
     /// The index in `loads_of` that the current instruction was counted under.
     load: Option<usize>,
+    /// Whether the current instruction has accessed a sector that none did before.
+    first: bool,
     loaded: HashSet<u64>,
     stored: HashSet<u64>,
 }
@@ -65,7 +70,16 @@ pub struct Counted<'a, 'b> {
 impl<'a, 'b> Counted<'a, 'b> {
     pub fn new(memory: &'a mut DeviceMemory<'b>, own: bool) -> Counted<'a, 'b> {
         let (loaded, stored) = (HashSet::new(), HashSet::new());
-        Counted { memory, own, cost: Cost::default(), together: vec![], load: None, loaded, stored }
+        Counted {
+            memory,
+            own,
+            cost: Cost::default(),
+            together: vec![],
+            load: None,
+            first: false,
+            loaded,
+            stored,
+        }
     }
 }
 
@@ -85,7 +99,9 @@ impl Counted<'_, '_> {
             self.together.push(sector);
             self.cost.asked += 1;
             let all = if store { &mut self.stored } else { &mut self.loaded };
-            self.cost.touched += u64::from(all.insert(sector));
+            let first = all.insert(sector);
+            self.first |= first;
+            self.cost.touched += u64::from(first);
         }
     }
 }
@@ -115,7 +131,11 @@ impl Memory for Counted<'_, '_> {
     }
 
     fn next(&mut self) {
+        if let (Some(of_width), [_], false) = (self.load.take(), &self.together[..], self.first) {
+            self.cost.loads_of[of_width] -= 1;
+            self.cost.loads_again += 1;
+        }
         self.together.clear();
-        self.load = None;
+        self.first = false;
     }
 }
