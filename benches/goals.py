@@ -20,6 +20,7 @@ TARGETS = [
     ("a comparison with a constant", r"a < k", 1 << 28, 0.90),
     ("three comparisons, Kleene logic, nulls", r"a > 0 and", 1 << 28, 0.85),
     ("TPC-H's sixth query", r"TPC-H Q6", 1 << 28, 0.85),
+    ("a comparison of two columns, nulls", r"x < y", 1 << 28, 0.85),
     ("arithmetic of two columns, nulls", r"b \+ b", 1 << 28, 0.85),
     ("arithmetic of one to five operators, nulls", r"a \+ 7|c \* \(1|\(c \+ 1\)", 1 << 28, 0.80),
 ]

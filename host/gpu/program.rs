@@ -169,17 +169,20 @@ impl Loaded {
     }
 
     fn launch(&self, pass: &mut Pass, program: &Program) -> Result<()> {
+        if let Some(values) = self.code.calculates {
+            return self.calculate(pass, program, values);
+        }
         let entry = find(PROGRAM, &[self.width()]).ok_or_else(|| pass.unsupported("expressions"))?;
         pass.launch(entry, program)
     }
 
-    /// Launches a program that only calculates, with so many values at hand.
+    /// Launches a program that calculates and compares, with so many values at hand.
     fn calculate(&self, pass: &mut Pass, program: &Program, values: u32) -> Result<()> {
-        let Program { code, steps, columns, outputs, len, failed, .. } = *program;
-        let rows = if len < MANY { ROWS } else { TILE };
+        let Program { code, steps, columns, outputs, len, selects, failed, .. } = *program;
+        let rows = if len < MANY && selects == 0 { ROWS } else { TILE };
         let entry =
             find(ARITHMETIC, &[self.width(), values]).ok_or_else(|| pass.unsupported("expressions"))?;
-        pass.launch(entry, &Arithmetic { code, steps, columns, outputs, len, rows, failed })
+        pass.launch(entry, &Arithmetic { code, steps, columns, outputs, len, rows, selects, failed })
     }
 
     /// Launches the program's terms alone. They write a selection, or truths and which of them are known.
@@ -301,10 +304,7 @@ pub(crate) fn evaluate(
         let mut program = loaded.arguments(&mut pass, &granted, failed)?;
         let outputs = pass.upload(table.words())?;
         program.outputs = outputs.input();
-        match loaded.code.calculates {
-            Some(values) => loaded.calculate(&mut pass, &program, values)?,
-            None => loaded.launch(&mut pass, &program)?,
-        }
+        loaded.launch(&mut pass, &program)?;
     }
     if let Some(failed) = failed {
         let outcome = loaded.outcome();

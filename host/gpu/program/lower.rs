@@ -44,7 +44,7 @@ pub(super) struct Code {
     pub steps: u64,
     /// Whether the machine's values have sixteen bytes rather than eight.
     pub wide: bool,
-    /// The values that the program needs at hand, if it only calculates: `words` are then of arithmetic.
+    /// The values that the program needs at hand, if arithmetic runs it: `words` are then its code.
     pub calculates: Option<u32>,
     /// Tests that choose the program's rows in advance. If there are no steps, they are the whole program.
     pub terms: Vec<Term>,
@@ -91,7 +91,7 @@ pub(super) struct Lowering<'a> {
 
 impl Lowering<'_> {
     fn code(mut self) -> Code {
-        let calculation = calculation(&self.code);
+        let calculation = calculation(&self.code, self.wide);
         let calculates = calculation.as_ref().map(|(_, values)| *values);
         if let Some((code, _)) = calculation {
             self.code = code;

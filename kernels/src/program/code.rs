@@ -194,6 +194,14 @@ pub enum Bad {
 /// A flag in `detail` of integer operations: values of eight bytes are unsigned.
 pub const UNSIGNED: u8 = 0x80;
 
+/// In arithmetic, a flag in `detail` of differences and quotients: the operand is the left one, and the
+/// newest value the right one.
+pub const TURNED: u8 = 1;
+
+/// In arithmetic, a flag in `detail` of comparisons: the values are bits of floats, which compare by their
+/// keys.
+pub const KEYED: u8 = 0x40;
+
 /// An instruction of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Instruction {

@@ -4,8 +4,8 @@
 //! instruction once and runs it for all rows of a group, which it holds in registers, several in each lane.
 //! So two entries run every expression: one for values of eight bytes, one for values of sixteen. A third
 //! entry ([`predicate`]) runs before them or instead of them: it tests columns against constants ([`terms`]),
-//! needs no stack of values, and so reads an instruction once for a whole tile. Projections that only
-//! calculate have entries of their own ([`arithmetic`]).
+//! needs no stack of values, and so reads an instruction once for a whole tile. Programs that only calculate
+//! and compare have entries of their own ([`arithmetic`]).
 //!
 //! A wave keeps four values. They are named variables, since a compiler puts an array with a variable index
 //! into memory. Truth values and validity are bits of a lane, one for each of its rows; one register holds a

@@ -56,8 +56,26 @@ impl Bench {
         self.computed("c * (1 - c), Float64, nulls", ROWS * 16 + ROWS / 4, &rows, product);
         let five = (c() + 1.0) * (c() - 2.0) * 3.0 + c();
         self.computed("(c + 1) * (c - 2) * 3 + c, Float64, nulls", ROWS * 16 + ROWS / 4, &rows, five);
+        self.comparisons(rng);
         self.sixth_query(rng);
         self.texts(rng);
+    }
+
+    /// Comparisons of two columns.
+    fn comparisons(&mut self, rng: &mut Random) {
+        for (of, width) in [(DataType::Int64, 8), (DataType::Float64, 8), (DataType::Date32, 4)] {
+            let rows = self.batch(&[("x", values(&of, true, rng)), ("y", values(&of, true, rng))]);
+            let must = ROWS * 2 * width + ROWS / 2;
+            self.computed(&format!("x < y, {of}, nulls"), must, &rows, col("x").lt(col("y")));
+        }
+        let of = DataType::Int32;
+        let rows = self.batch(&[("x", values(&of, true, rng)), ("y", values(&of, true, rng))]);
+        let both = col("x").lt(col("y")) & col("x").gt(1000) & !col("y").gt_eq(-5);
+        let bound = Query::new().filter(&both).select(&[col("x")]);
+        let bound = bound.bind(rows.schema(), &Options::default()).unwrap();
+        self.row("filter by x < y and x > 1000 and not y >= -5, Int32, nulls", ROWS * 9, |stream| {
+            bound.run(&rows, stream).wait()
+        });
     }
 
     /// Tests of texts of 12 bytes on average, which read all of the text, and two characters of each.
