@@ -6,6 +6,7 @@ use arrow_schema::DataType;
 use super::binder::{Binder, Typed};
 use super::plan::{Bad, Op};
 use super::print::short;
+use super::range::limits;
 use super::{Arithmetic, Expr, Options};
 use crate::{Error, Result};
 
@@ -82,6 +83,13 @@ fn raised(
         let types = format!("{} and {}", value.data_type, beside.data_type);
         return Err(Error::invalid("expression", format!("{}: {types}: scales too far apart", short(expr))));
     };
+    // A constant is multiplied here, if that fits.
+    let [least, most] = limits(binder.number(expr, value)?);
+    if let Op::Literal(Some(raw)) = binder.plan.nodes[value.id].op
+        && let Some(product) = raw.checked_mul(power).filter(|product| (least..=most).contains(product))
+    {
+        return Ok(binder.literal(Some(product), to.clone(), expr));
+    }
     let factor = binder.literal(Some(power), to.clone(), expr);
     // A row whose other operand is null has no result, so it cannot overflow.
     let scaled = Op::Scaled(overflow(binder.options));

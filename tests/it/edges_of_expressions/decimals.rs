@@ -110,3 +110,40 @@ fn decimals_of_two_scales_are_distinct_from_nulls() {
         }
     }
 }
+
+#[test]
+fn a_constant_takes_the_scale_of_the_decimals_beside_it() {
+    let column = |values: &[Option<i128>]| -> ArrayRef {
+        let array = Decimal128Array::from_iter(values.iter().copied());
+        Arc::new(array.with_precision_and_scale(20, 5).unwrap())
+    };
+    let values = column(&[Some(5), None, Some(-700_000), Some(99_999), Some(10i128.pow(20) - 1)]);
+    let most = 10i128.pow(38) - 1;
+    for constant in [1, 0, -3, 10i128.pow(30), most] {
+        let scalar = Decimal128Array::from(vec![constant]).with_precision_and_scale(38, 0).unwrap();
+        let scalar = Scalar::new(scalar);
+        let ops = [numeric::sub, numeric::add, numeric::mul, numeric::div, numeric::rem];
+        for target in devices() {
+            let rows = batch(&target, &[("x", values.clone())]);
+            let k = || Expr::from(Literal::decimal(constant, 38, 0));
+            let ours = [
+                [k() - col("x"), col("x") - k()],
+                [k() + col("x"), col("x") + k()],
+                [k() * col("x"), col("x") * k()],
+                [k() / col("x"), col("x") / k()],
+                [k() % col("x"), col("x") % k()],
+            ];
+            for (exprs, op) in ours.into_iter().zip(ops) {
+                let theirs = [op(&scalar, &values), op(&values, &scalar)];
+                for (expr, theirs) in exprs.into_iter().zip(theirs) {
+                    let ours = of(&target, &rows, expr.clone(), &Options::default());
+                    match (ours, theirs) {
+                        (Ok(ours), Ok(theirs)) => assert_eq!(&ours, &theirs, "{expr} on {target:?}"),
+                        (Err(Error::Evaluation { .. }), Err(_)) => {}
+                        (ours, theirs) => panic!("{expr} on {target:?}: {ours:?} and {theirs:?}"),
+                    }
+                }
+            }
+        }
+    }
+}
