@@ -199,7 +199,7 @@ fn comparisons_are_the_same_everywhere_around_the_rows_of_a_wave() {
 /// So many rows that a wave takes a whole tile, with one that fails near each end and the middle.
 #[test]
 fn many_rows_are_calculated_by_tiles() {
-    // An interpreter gets as many tiles as it finishes in seconds, with the few rows of a wave that they have.
+    // An interpreter gets as many rows as it finishes in seconds, a few for each wave.
     let rows = if interpreted() { 5000 } else { (4 << 20) + 777 };
     for target in &devices() {
         for bad in [rows - 1, rows / 2, 5] {

@@ -14,6 +14,7 @@ use bowstring::{DeviceBatch, Error};
 
 use crate::equivalence_expressions_wide::{both_ways, four_ways};
 use crate::expressions::{batch, ints};
+use crate::support::trees::column_of;
 use crate::support::*;
 
 /// The failing row, and the failing part of the expression.
@@ -22,12 +23,6 @@ fn failed<T: std::fmt::Debug>(result: Result<T, Error>) -> (usize, String) {
         Err(Error::Evaluation { row, expression, .. }) => (row, expression),
         other => panic!("{other:?}"),
     }
-}
-
-fn decimals(of: &DataType, values: &[Option<i128>]) -> ArrayRef {
-    let rows: Vec<ArrayRef> = values.iter().map(|value| crate::support::trees::one_row(of, *value)).collect();
-    let rows: Vec<&dyn Array> = rows.iter().map(|row| row.as_ref()).collect();
-    arrow_select::concat::concat(&rows).unwrap()
 }
 
 #[test]
@@ -47,7 +42,7 @@ fn decimals_of_two_scales_are_arrows() {
         // The large value has a partner only in the last row, and there it overflows or not.
         let a = [Some(large), Some(700), None, Some(-701), Some(large), None, Some(3), Some(large)];
         let b = [None, Some(3), Some(large), Some(-7), None, None, Some(-1000), Some(9)];
-        let (a, b) = (decimals(&of_a, &a), decimals(&of_b, &b));
+        let (a, b) = (column_of(&of_a, &a), column_of(&of_b, &b));
         for rows in [7, 8] {
             let (a, b) = (a.slice(0, rows), b.slice(0, rows));
             let theirs = [numeric::add, numeric::sub, numeric::div, numeric::rem, numeric::mul]
@@ -91,7 +86,7 @@ fn long_sums_of_decimals_of_many_scales_are_short_programs() {
         .map(|i| {
             let values: Vec<Option<i128>> =
                 (0..50).map(|row| (row % 7 != i).then_some(row * 3 - i)).collect();
-            (format!("c{i}"), decimals(&DataType::Decimal128(12 + i as u8, i as i8), &values))
+            (format!("c{i}"), column_of(&DataType::Decimal128(12 + i as u8, i as i8), &values))
         })
         .collect();
     let named: Vec<(&str, ArrayRef)> = columns.iter().map(|(name, of)| (&**name, of.clone())).collect();

@@ -32,34 +32,25 @@ pub(super) fn calculation(code: &[Instruction], wide: bool) -> Option<(Vec<Instr
             _ => return None,
         }
     }
-    let values = values(&made);
-    (values <= 2 && truths(&made) <= TRUTHS).then_some((made, values))
-}
-
-/// Returns the most values that are at hand at once.
-fn values(code: &[Instruction]) -> u32 {
-    let mut now = 0u32;
-    let each = code.iter().map(|step| {
-        now = match step.op {
-            Op::Push => now + 1,
-            // Nothing waits behind the values that these take, so the next instruction pushes.
-            Op::Compare | Op::Valid | Op::Store => 0,
-            _ => now - u32::from(step.operand == Operand::Before),
-        };
-        now
+    let values = most(&made, |now, step| match step.op {
+        Op::Push => now + 1,
+        // Nothing waits behind the values that these take, so the next instruction pushes.
+        Op::Compare | Op::Valid | Op::Store => 0,
+        _ => now - u32::from(step.operand == Operand::Before),
     });
-    each.max().unwrap_or(0).max(1)
+    let truths = most(&made, |now, step| match step.op {
+        Op::Compare | Op::Valid | Op::Bits => now + 1,
+        Op::And | Op::Or | Op::StoreTruth | Op::Keep => now - 1,
+        _ => now,
+    });
+    (values <= 2 && truths <= TRUTHS).then(|| (made, values.max(1)))
 }
 
-/// Returns the most truths that are at hand at once.
-fn truths(code: &[Instruction]) -> u32 {
-    let mut now = 0u32;
+/// Returns the most that is at hand at once, where `after` an instruction so much is.
+fn most(code: &[Instruction], after: impl Fn(u32, &Instruction) -> u32) -> u32 {
+    let mut now = 0;
     let each = code.iter().map(|step| {
-        now = match step.op {
-            Op::Compare | Op::Valid | Op::Bits => now + 1,
-            Op::And | Op::Or | Op::StoreTruth | Op::Keep => now - 1,
-            _ => now,
-        };
+        now = after(now, step);
         now
     });
     each.max().unwrap_or(0)
@@ -79,7 +70,6 @@ fn calculate(made: &mut Vec<Instruction>, mut step: Instruction) {
 
 /// Appends a comparison, in the same way.
 fn compare(made: &mut Vec<Instruction>, mut step: Instruction, wide: bool) {
-    let is = |step: Option<&Instruction>, op: Op| step.is_some_and(|step| step.op == op);
     if is_at_hand(step.operand) {
         if let [.., first, pushed, second] = &made[..]
             && [(first, Op::Key), (pushed, Op::Push), (second, Op::Key)]
@@ -96,7 +86,7 @@ fn compare(made: &mut Vec<Instruction>, mut step: Instruction, wide: bool) {
             // Less becomes greater, and greater less.
             step.detail = step.detail & !5 | step.detail << 2 & 4 | step.detail >> 2 & 1;
         }
-    } else if is(made.last(), Op::Key) {
+    } else if made.last().is_some_and(|last| last.op == Op::Key) {
         made.pop();
         step.detail |= KEYED;
         if step.operand == Operand::Constant {

@@ -6,6 +6,7 @@ use std::cmp::Ordering;
 use bowstring::expr::{Expr, Literal, col};
 
 use super::*;
+use crate::support::trees::{column_of, comparison};
 
 /// Two types of one width, and their scales.
 fn pairs() -> Vec<[(DataType, i8); 2]> {
@@ -34,13 +35,6 @@ fn value(scale: i8, rng: &mut Random) -> Option<i128> {
     rng.percent(85.0).then_some(value)
 }
 
-fn array_of(data_type: &DataType, values: &[Option<i128>]) -> ArrayRef {
-    let rows: Vec<ArrayRef> =
-        values.iter().map(|of| crate::support::trees::one_row(data_type, *of)).collect();
-    let rows: Vec<&dyn Array> = rows.iter().map(|row| row.as_ref()).collect();
-    arrow_select::concat::concat(&rows).unwrap()
-}
-
 type Scaled = (Option<i128>, i8);
 
 fn order((a, from): Scaled, (b, other): Scaled) -> Option<Ordering> {
@@ -61,19 +55,6 @@ fn compared(how: usize, a: Scaled, b: Scaled) -> Option<bool> {
         5 => order.map(Ordering::is_ge),
         6 => Some(distinct),
         _ => Some(!distinct),
-    }
-}
-
-fn comparison(how: usize, a: Expr, b: Expr) -> Expr {
-    match how {
-        0 => a.eq(b),
-        1 => a.neq(b),
-        2 => a.lt(b),
-        3 => a.lt_eq(b),
-        4 => a.gt(b),
-        5 => a.gt_eq(b),
-        6 => a.distinct(b),
-        _ => a.not_distinct(b),
     }
 }
 
@@ -157,7 +138,7 @@ fn decimals_of_different_scales_compare_as_their_values() {
                 ));
             }
             let columns =
-                [("x", array_of(&of_x, &x)), ("y", array_of(&of_y, &y)), ("z", array_of(&of_x, &z))];
+                [("x", column_of(&of_x, &x)), ("y", column_of(&of_y, &y)), ("z", column_of(&of_x, &z))];
             for target in devices() {
                 let rows = batch(&target, &columns);
                 for (expr, means) in &cases {

@@ -123,19 +123,7 @@ impl Tree {
         match self {
             Tree::Column(index) => nth(*index),
             Tree::Literal(of, value) => literal(of, *value).into(),
-            Tree::Compare(how, a, b) => {
-                let (a, b) = (a.expr(), b.expr());
-                match how {
-                    0 => a.eq(b),
-                    1 => a.neq(b),
-                    2 => a.lt(b),
-                    3 => a.lt_eq(b),
-                    4 => a.gt(b),
-                    5 => a.gt_eq(b),
-                    6 => a.distinct(b),
-                    _ => a.not_distinct(b),
-                }
-            }
+            Tree::Compare(how, a, b) => comparison(*how, a.expr(), b.expr()),
             Tree::Arithmetic(op, a, b) => {
                 let (a, b) = (a.expr(), b.expr());
                 match op {
@@ -335,10 +323,30 @@ pub fn one_row(of: &DataType, value: Option<i128>) -> ArrayRef {
     )
 }
 
+/// The comparison of a number below eight: equal, unequal, less, at most, more, at least, distinct, not
+/// distinct.
+pub fn comparison(how: usize, a: Expr, b: Expr) -> Expr {
+    match how {
+        0 => a.eq(b),
+        1 => a.neq(b),
+        2 => a.lt(b),
+        3 => a.lt_eq(b),
+        4 => a.gt(b),
+        5 => a.gt_eq(b),
+        6 => a.distinct(b),
+        _ => a.not_distinct(b),
+    }
+}
+
+/// A column of the bits of some values.
+pub fn column_of(of: &DataType, values: &[Option<i128>]) -> ArrayRef {
+    let ones: Vec<ArrayRef> = values.iter().map(|value| one_row(of, *value)).collect();
+    let ones: Vec<&dyn Array> = ones.iter().map(|one| one.as_ref()).collect();
+    arrow_select::concat::concat(&ones).expect("of one type")
+}
+
 /// A column of small values of a type, some of them null.
 pub fn small_column(of: &DataType, rows: usize, rng: &mut Random) -> ArrayRef {
-    let ones: Vec<ArrayRef> =
-        (0..rows.max(1)).map(|_| one_row(of, rng.percent(85.0).then(|| small(of, rng)))).collect();
-    let ones: Vec<&dyn Array> = ones.iter().map(|one| one.as_ref()).collect();
-    arrow_select::concat::concat(&ones).expect("of one type").slice(0, rows)
+    let values: Vec<_> = (0..rows.max(1)).map(|_| rng.percent(85.0).then(|| small(of, rng))).collect();
+    column_of(of, &values).slice(0, rows)
 }

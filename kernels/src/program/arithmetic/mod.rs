@@ -26,8 +26,8 @@ kernel! {
     /// Arithmetic over the rows of columns.
     Arithmetic {
         /// The instructions: those of `step`, and no others. A `detail` may have [`TURNED`] or [`KEYED`], and
-        /// the bits that a result is cut to. Of the values at hand, only that before the newest is an operand,
-        /// once; after a comparison there are none.
+        /// the bits that a result is cut to. An operand may be the value before the newest, which is read
+        /// once. After a comparison no value is at hand.
         ///
         /// [`TURNED`]: super::code::TURNED
         /// [`KEYED`]: super::code::KEYED
@@ -41,7 +41,7 @@ kernel! {
         outputs: In<u64>,
         /// The number of rows; not 0.
         len: u64,
-        /// The number of rows that a wave takes: a multiple of [`ROWS`]. a whole tile in a selection.
+        /// The number of rows that a wave takes: a multiple of [`ROWS`], and a whole tile in a selection.
         rows: u64,
         /// Not 0 where the program is a selection.
         selects: u64,
