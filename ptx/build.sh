@@ -81,3 +81,5 @@ export -f images tool
 export here raw targets families sysroot lld DEVICE_CARGO
 printf '%s\n' $arches | xargs -P "$(nproc)" -I{} bash -c 'images {}'
 [ -n "${ARCHES:-}" ] || tool pack "$raw" "$out" "$("$RUSTC" --version)" $families
+# Fail here, not first in CI, when the checked-in archives have outgrown their limits.
+[ "$out" != "$here/ptx/images" ] || tool check

@@ -29,7 +29,7 @@ IMAGES = ROOT / "ptx" / "images"
 # The limits in bytes: for the images embedded in a library that uses ours, for the checked-in folder, and for
 # one family's archive. A rebuilt archive adds its whole size to git's history, because compressed bytes share
 # nothing with the earlier ones.
-EMBEDDED, FOLDER, FAMILY = 4_300_000, 5_000_000, 420_000
+EMBEDDED, FOLDER, FAMILY = 4_500_000, 5_200_000, 420_000
 
 # No image is larger than this; inflating one takes this much memory.
 WINDOW = 4 << 20
