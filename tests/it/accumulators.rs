@@ -256,6 +256,42 @@ fn distinct_values_are_counted() {
     }
 }
 
+/// The number a part of the way from one to the next.
+fn between(low: f64, high: f64, part: f64) -> f64 {
+    if part == 0.0 || low.total_cmp(&high).is_eq() {
+        low
+    } else if (high - low).is_finite() {
+        plain(low + plain((high - low) * part))
+    } else {
+        plain(plain(low * (1.0 - part)) + plain(high * part))
+    }
+}
+
+#[test]
+fn quantiles_are_numbers_beside_infinite_and_large_ones() {
+    const INFINITE: f64 = f64::INFINITY;
+    let cases: [(&[f64], f64, f64); 9] = [
+        (&[1.0, 2.0, INFINITE], 0.5, 2.0),
+        (&[1.0, INFINITE], 0.0, 1.0),
+        (&[1.0, INFINITE], -0.0, 1.0),
+        (&[1.0, INFINITE], 0.5, INFINITE),
+        (&[1.0, 2.0, f64::NAN], 0.5, 2.0),
+        (&[-INFINITE, 5.0], 0.5, -INFINITE),
+        (&[-INFINITE, 5.0], 1.0, 5.0),
+        (&[-1.7e308, 1.7e308], 0.5, 0.0),
+        (&[-INFINITE, INFINITE], 0.5, f64::NAN),
+    ];
+    for (numbers, part, expected) in cases {
+        let columns: [(&str, ArrayRef); 2] = [
+            ("k", Arc::new(Int8Array::from(vec![1; numbers.len()]))),
+            ("x", Arc::new(Float64Array::from(numbers.to_vec()))),
+        ];
+        let query = Query::new().group_by([col("k")]).aggregate([quantile(col("x"), part)]);
+        let expected: [ArrayRef; 1] = [Arc::new(Float64Array::from(vec![expected]))];
+        assert_aggregates(&columns, &query, &Options::default(), &expected, true);
+    }
+}
+
 #[test]
 fn quantiles_are_interpolated() {
     let mut random = Random::new(64);
@@ -278,12 +314,7 @@ fn quantiles_are_interpolated() {
                 let last = values.len().checked_sub(1)?;
                 let place = last as f64 * part;
                 let (low, high) = (values[place as usize], values[last.min(place as usize + 1)]);
-                let low_is_high = low.total_cmp(&high).is_eq();
-                Some(if low_is_high {
-                    low
-                } else {
-                    plain(low + plain((high - low) * (place - place.trunc())))
-                })
+                Some(between(low, high, place - place.trunc()))
             };
             Arc::new(Float64Array::from_iter(groups.iter().map(group)))
         };

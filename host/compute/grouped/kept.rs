@@ -5,7 +5,7 @@ use arrow_schema::DataType;
 use crate::compute::arrays::{computed, fold_groups, null_unless_true, unnamed};
 use crate::compute::{SortColumn, SortOptions, TakeOptions, group, lexsort_to_indices, take};
 use crate::engine::{GroupFold, Groups};
-use crate::expr::{Fold, Literal, Reduction, if_else, nth};
+use crate::expr::{Fold, Literal, Reduction, if_else, lit, nth};
 use crate::{DeviceArray, DeviceBatch, Result, Stream};
 
 /// A column that is kept beside the keys.
@@ -82,8 +82,14 @@ pub(super) async fn quantiles(rows: &DeviceBatch, part: f64, stream: &Stream) ->
     }
     let between = place - below.cast(DataType::Float64);
     let (low, high) = (nth(2), nth(3));
-    // Equal numbers may be infinite, and have no distance then.
-    let value = if_else(low.clone().eq(high.clone()), low.clone(), low.clone() + (high - low) * between);
+    // A place of a number has this number, also where the next one is infinite or NaN.
+    let is_between = between.clone().gt(0.0).and(low.clone().neq(high.clone()));
+    let distance = high.clone() - low.clone();
+    let by_distance = low.clone() + distance.clone() * between.clone();
+    // The distance of infinite and of very large numbers is no number.
+    let by_weights = low.clone() * (lit(1.0) - between.clone()) + high * between;
+    let is_finite = (distance.clone() - distance).eq(0.0);
+    let value = if_else(is_between, if_else(is_finite, by_distance, by_weights), low);
     ends.splice(0..0, [firsts, counts]);
     computed(value, ends, stream).await
 }
