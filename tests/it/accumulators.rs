@@ -13,8 +13,8 @@ use bowstring::Error;
 use bowstring::array::Batches;
 use bowstring::compute::Query;
 use bowstring::expr::{
-    Options, bit_and, bit_or, bit_xor, col, count_distinct, first, first_value, last, last_value, max,
-    median, min, quantile, stddev, variance,
+    Options, Overflow, bit_and, bit_or, bit_xor, col, count_distinct, first, first_value, last, last_value,
+    max, median, min, quantile, stddev, sum, variance,
 };
 
 use crate::groups::{assert_aggregates, batch_on, each, grouped, in_pieces, value};
@@ -289,6 +289,23 @@ fn quantiles_are_numbers_beside_infinite_and_large_ones() {
         let query = Query::new().group_by([col("k")]).aggregate([quantile(col("x"), part)]);
         let expected: [ArrayRef; 1] = [Arc::new(Float64Array::from(vec![expected]))];
         assert_aggregates(&columns, &query, &Options::default(), &expected, true);
+    }
+}
+
+#[test]
+fn sums_of_durations_wrap() {
+    let columns: [(&str, ArrayRef); 2] = [
+        ("k", Arc::new(Int8Array::from(vec![1, 1, 2]))),
+        ("d", Arc::new(DurationNanosecondArray::from(vec![i64::MAX, 1, 7]))),
+    ];
+    let query = Query::new().group_by([col("k")]).aggregate([sum(col("d"))]);
+    let expected: [ArrayRef; 1] = [Arc::new(DurationNanosecondArray::from(vec![i64::MIN, 7]))];
+    assert_aggregates(&columns, &query, &Options::default().overflow(Overflow::Wrap), &expected, true);
+    for target in &devices() {
+        let batch = batch_on(target, &columns);
+        let query = query.bind(batch.schema(), &Options::default()).unwrap();
+        let made = query.run(&batch, &target.stream).wait().and_then(|made| made.columns()[1].wait());
+        assert!(matches!(made, Err(Error::Cast { .. })), "{made:?} on {target:?}");
     }
 }
 

@@ -172,7 +172,8 @@ impl Binder<'_> {
         let from = self.plan.nodes[of].data_type.clone();
         let none = || Error::invalid("expression", format!("{one}: no such aggregate of {from}"));
         let to = result_type(one, &from).ok_or_else(none)?;
-        let wraps = one.fold == Fold::Sum && self.options.overflow == Overflow::Wrap && to.is_integer();
+        let is_integer = to.is_integer() || matches!(to, DataType::Duration(_));
+        let wraps = one.fold == Fold::Sum && self.options.overflow == Overflow::Wrap && is_integer;
         let of = match one.fold {
             // Each row counts if the counted value is the same in every row.
             Fold::Count if matches!(self.plan.nodes[of].op, Op::Literal(Some(_))) => None,
