@@ -237,8 +237,8 @@ pub enum Overflow {
     Null,
 }
 
-/// The order in which floats are compared, and so which are equal: in expressions, and as keys of groups and
-/// joins.
+/// The order in which floats are compared, and so which are equal: in expressions, as keys of groups and
+/// joins, and in `count_distinct`. Floats inside of nested keys are always compared by [`FloatOrder::Total`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FloatOrder {
     /// [`f64::total_cmp`], as in arrow-rs: `-0.0` is less than `0.0`, and NaNs are distinguished by their

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, Float64Array, Int64Array};
 use arrow_schema::DataType;
 use bowstring::compute::{JoinOptions, Query, join};
-use bowstring::expr::{FloatOrder, Options, col, count_all};
+use bowstring::expr::{FloatOrder, Options, col, count_all, count_distinct};
 
 use crate::groups::batch_on;
 use crate::support::*;
@@ -44,6 +44,23 @@ fn groups_have_one_zero_and_one_nan_in_sql() {
                     let to = made.columns()[0].data_type();
                     target.assert_same(&made.columns()[0], &arrow_cast::cast(&keys, to).unwrap(), &context);
                 }
+            }
+        }
+    }
+}
+
+#[test]
+fn different_values_are_counted_as_sql_has_it() {
+    for of in types() {
+        let values = arrow_cast::cast(&floats(), &of).unwrap();
+        for (order, count) in [(FloatOrder::Total, 6), (FloatOrder::Sql, 4)] {
+            for target in &devices() {
+                let batch = batch_on(target, &[("x", values.clone())]);
+                let query = Query::new().aggregate([count_distinct(col("x"))]);
+                let query = query.bind(batch.schema(), &Options::default().floats(order)).unwrap();
+                let made = query.run(&batch, &target.stream).wait().unwrap();
+                let expected: ArrayRef = Arc::new(Int64Array::from(vec![count]));
+                target.assert_same(&made.columns()[0], &expected, &format_args!("{of}, {order:?}"));
             }
         }
     }

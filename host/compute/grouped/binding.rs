@@ -57,7 +57,11 @@ pub(super) fn bound(
     }
     let mut read = vec![];
     for (i, one) in aggregations.iter().enumerate() {
-        let needed = needed(one, type_of(i))?;
+        let mut needed = needed(one, type_of(i))?;
+        if options.floats == FloatOrder::Sql && one.function == Function::CountDistinct {
+            // Values are as different as those of keys.
+            needed[0] = sql_key(&needed[0], type_of(i)).unwrap_or_else(|| needed[0].clone());
+        }
         read.push(exprs.len()..exprs.len() + needed.len());
         exprs.extend(needed);
     }
