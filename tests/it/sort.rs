@@ -7,10 +7,10 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::UInt32Type;
 use arrow_array::{
     Array as _, ArrayRef, Decimal128Array, DictionaryArray, Float64Array, Int16Array, Int32Array, Int64Array,
-    StringArray, StringViewArray, UInt8Array, UInt32Array,
+    NullArray, StringArray, StringViewArray, StructArray, UInt8Array, UInt32Array,
 };
 use arrow_row::{RowConverter, SortField};
-use arrow_schema::{DataType, SortOptions};
+use arrow_schema::{DataType, Field, SortOptions};
 use bowstring::compute::{SortColumn, Ties, lexsort_to_indices, partition, rank, sort_to_indices};
 use bowstring::exchange::{from_arrow, to_arrow};
 use bowstring::{DeviceArray, Error, Stream};
@@ -21,6 +21,7 @@ use crate::support::*;
 const LONG: usize = 300_007;
 
 const UP: SortOptions = SortOptions { descending: false, nulls_first: true };
+const UP_LAST: SortOptions = SortOptions { descending: false, nulls_first: false };
 const DOWN: SortOptions = SortOptions { descending: true, nulls_first: true };
 
 fn ours(columns: &[(ArrayRef, SortOptions)], limit: Option<usize>) -> Vec<u32> {
@@ -200,4 +201,34 @@ fn equal_text_of_any_length_does_not_exhaust_the_stack() {
     // Each text ends where the longer ones go on: the deepest nesting of groups.
     let text: ArrayRef = Arc::new(StringArray::from_iter_values((0..2000).map(|i| "x".repeat(4 * i))));
     agrees("texts in each other", &[(text, DOWN)]);
+}
+
+/// Columns that have only null bits, and no values, before others.
+#[test]
+fn nothing_but_nulls_before_another_column() {
+    let nothing = |names: &[&str]| -> ArrayRef {
+        let nulls = Some(vec![false, false, true, true, false].into());
+        let fields: Vec<Field> = names.iter().map(|name| Field::new(*name, DataType::Null, true)).collect();
+        let children: Vec<ArrayRef> = names.iter().map(|_| Arc::new(NullArray::new(5)) as ArrayRef).collect();
+        match names {
+            [] => Arc::new(StructArray::new_empty_fields(5, nulls)),
+            _ => Arc::new(StructArray::new(fields.into(), children, nulls)),
+        }
+    };
+    let numbers: ArrayRef = Arc::new(Int32Array::from(vec![5, 4, 3, 2, 1]));
+    let texts: ArrayRef = Arc::new(StringArray::from(vec!["e", "d", "c", "b", "a"]));
+    for names in [&[][..], &["x"]] {
+        for second in [&numbers, &texts] {
+            for (options, expected) in [(UP, [4, 1, 0, 3, 2]), (UP_LAST, [3, 2, 4, 1, 0])] {
+                let columns = [(nothing(names), options), (second.clone(), UP)];
+                for target in &devices() {
+                    let arrays = columns.each_ref().map(|(array, _)| target.import(array));
+                    let by = arrays.iter().zip(&columns).map(|(array, (_, by))| SortColumn::new(array, *by));
+                    let order = lexsort_to_indices(&by.collect::<Vec<_>>(), None, &target.stream).wait();
+                    let expected: ArrayRef = Arc::new(UInt32Array::from(expected.to_vec()));
+                    target.assert_same(&order.unwrap(), &expected, &format_args!("{names:?}"));
+                }
+            }
+        }
+    }
 }

@@ -40,7 +40,9 @@ pub(super) fn ordered(keys: &Keys<'_>, pool: &HostPool) -> Result<Buffer> {
 fn ordered_by<I: Item>(keys: &Keys<'_>, pool: &HostPool) -> Result<Buffer> {
     let rows = keys.rows;
     if rows <= radix::LEAF
-        && let [Part { source: Source::Nulls, valid: Some(valid), descending }, _] = &keys.parts[..]
+        // A part with the same rows follows, unless the column has nothing but nulls.
+        && let [Part { source: Source::Nulls, valid: Some(valid), descending }, Part { valid: Some(_), .. }] =
+            &keys.parts[..]
     {
         return valid_rows::<I>(keys, *valid, !descending, pool);
     }
