@@ -89,7 +89,11 @@ impl JoinBuild {
         if self.parked.is_some() {
             return self.park(left, &keys).await;
         }
-        self.bytes += self.memory.map_or(0, |_| batch_bytes(left) + batch_bytes(&keys));
+        // Left rows are not parked before there are any: right rows with null keys depend on that. Buffers of
+        // a batch without rows may be large.
+        if !left.is_empty() {
+            self.bytes += self.memory.map_or(0, |_| batch_bytes(left) + batch_bytes(&keys));
+        }
         self.held.push((left.clone(), keys));
         if let Some(memory) = self.memory.filter(|memory| self.bytes > *memory) {
             let columns = left.columns().len();

@@ -247,6 +247,29 @@ fn not_in_beyond_a_limit_knows_of_nulls_in_other_parts() {
     }
 }
 
+/// A side without rows may have large buffers. It is not parked, and then null keys are not in it.
+#[test]
+fn not_in_no_rows_keeps_nulls() {
+    let mut random = Random::new(305);
+    for target in &devices() {
+        let (left, right) =
+            (side(&[100], 0.0, target, &mut random), side(&[40, 0], 30.0, target, &mut random));
+        let none = [left[0].slice(0, 0).unwrap()];
+        let expected = in_any_order(&right, target);
+        for (kind, sides) in
+            [(JoinKind::RightAnti, [&none[..], &right]), (JoinKind::LeftAnti, [&right, &none])]
+        {
+            let options = JoinOptions { kind, null_aware: true, ..JoinOptions::default() };
+            for memory in [0, 500, 1 << 30] {
+                let sides = sides.map(|side| stream_of(side, target));
+                let made = join_batches(sides, [&[0], &[0]], &options, Some(memory), &target.stream).unwrap();
+                let made: Vec<DeviceBatch> = made.collect::<Result<_>>().unwrap();
+                assert!(in_any_order(&made, target) == expected, "{kind:?}, {memory}, on {target:?}");
+            }
+        }
+    }
+}
+
 /// Several right streams share a left side: each left row is returned once, by one of them.
 #[test]
 fn probes_share_a_parked_left_side() {
