@@ -1,10 +1,11 @@
 //! Concatenation on the host, with arrow-select, except for values of a fixed width, which all threads copy,
 //! and for views: their data buffers are shared, and a list of buffers that several arrays have is kept once.
 
-use arrow_schema::DataType;
+use arrow_schema::{ArrowError, DataType};
 
 use super::building::Building;
 use super::concat_bytes::of_concat;
+use super::concat_dictionaries::{Used, overflow};
 use super::concat_fixed::fixed;
 use super::selection::Selection;
 use crate::array::DeviceArray;
@@ -27,13 +28,22 @@ pub(crate) fn concat(arrays: &[DeviceArray], pool: &HostPool) -> Result<DeviceAr
     let reserved = pool.reserve(bytes)?;
     let (joined, reserved) = interrupt::apart(bytes >= LONG, move || {
         let theirs: Vec<&dyn arrow_array::Array> = theirs.iter().map(|array| &**array).collect();
-        let joined = exchange::guarded("concat", || {
-            let joined = arrow_select::concat::concat(&theirs);
-            joined.map_err(|error| Error::Arrow { operation: "concat", problem: error.to_string() })
+        let joined = exchange::guarded("concat", || match arrow_select::concat::concat(&theirs) {
+            Err(ArrowError::DictionaryKeyOverflowError) => Ok(None),
+            Err(error) => Err(Error::Arrow { operation: "concat", problem: error.to_string() }),
+            Ok(joined) => Ok(Some(joined)),
         })?;
         Ok((joined, reserved))
     })?;
+    let Some(joined) = joined else { return dictionaries(arrays, pool) };
     exchange::counted(exchange::from_arrow(&joined)?, &arrays.iter().collect::<Vec<_>>(), reserved)
+}
+
+/// Concatenates dictionaries by merging equal values and leaving out unused ones.
+fn dictionaries(arrays: &[DeviceArray], pool: &HostPool) -> Result<DeviceArray> {
+    let used = Used::of(arrays, pool)?;
+    let all = concat(&used.values, pool)?;
+    used.merged(&all, arrays.first().ok_or_else(overflow)?.data_type(), pool)
 }
 
 /// Concatenates views; `None` if the arrays are none, or have no rows.

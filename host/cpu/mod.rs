@@ -8,6 +8,7 @@ mod cast;
 mod cast_bytes;
 mod concat;
 mod concat_bytes;
+mod concat_dictionaries;
 mod concat_fixed;
 mod count;
 mod engine;

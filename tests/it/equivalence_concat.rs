@@ -10,7 +10,7 @@ use arrow_buffer::OffsetBuffer;
 use arrow_schema::{ArrowError, DataType, UnionFields};
 use bowstring::compute::concat;
 use bowstring::device::testing::{EmulatedDevice, EmulatorOptions};
-use bowstring::exchange::from_arrow;
+use bowstring::exchange::{from_arrow, to_arrow};
 use bowstring::{DeviceArray, Error};
 use proptest::prelude::*;
 
@@ -151,6 +151,36 @@ fn keys_that_are_too_narrow() {
         target.assert_same(&join(&parts).unwrap(), &joined(&parts).unwrap(), &"merged");
         let distinct = join(&[of(0), of(40), of(80), of(120)]);
         assert!(matches!(distinct, Err(Error::Arrow { .. })), "{target:?}: {distinct:?}");
+    }
+}
+
+/// All different values have keys, however often equal ones come and whatever values are not used. arrow-rs
+/// does not promise that: in its table, values displace each other.
+#[test]
+fn keys_that_are_just_wide_enough() {
+    let text = |values: &mut dyn Iterator<Item = Option<String>>| StringArray::from_iter(values);
+    let of = |seed: usize, values: usize, to: &DataType| -> ArrayRef {
+        let (mut random, rows) = (Random::new(seed as u64), 300);
+        // Each part has values of its own that it does not use, and null as one that it does.
+        let used = (0..values - 1).map(|i| Some(format!("value {i}"))).chain([None]);
+        let unused = (values..120).map(|i| Some(format!("unused {seed} {i}")));
+        let values_of_part = arrow_cast::cast(&text(&mut used.chain(unused)), to).unwrap();
+        let key = |row: usize| (row % 9 != 8).then(|| if row < values { row } else { random.below(values) });
+        let keys = Int8Array::from_iter((0..rows).map(key).map(|key| key.map(|key| key as i8)));
+        Arc::new(DictionaryArray::new(keys, values_of_part))
+    };
+    for (values, to) in [(120, DataType::Utf8), (128, DataType::Utf8), (127, DataType::Utf8View)] {
+        let parts: Vec<ArrayRef> = (0..5).map(|seed| of(seed, values, &to)).collect();
+        let plain: Vec<ArrayRef> =
+            parts.iter().map(|part| arrow_cast::cast(part, &DataType::Utf8).unwrap()).collect();
+        let expected = joined(&plain).unwrap();
+        for target in &devices() {
+            let ours: Vec<DeviceArray> = parts.iter().map(|part| target.import(part)).collect();
+            let made = concat(&ours.iter().collect::<Vec<_>>(), &target.stream).wait().unwrap();
+            assert_eq!(made.data_type(), parts[0].data_type());
+            let made = to_arrow(&target.stream.download(&made).unwrap()).unwrap();
+            assert_eq!(arrow_cast::cast(&made, &DataType::Utf8).unwrap().as_ref(), expected.as_ref(), "{to}");
+        }
     }
 }
 

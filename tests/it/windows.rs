@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow_array::types::Int64Type;
+use arrow_array::types::{Int8Type, Int64Type};
 use arrow_array::*;
 use arrow_row::{OwnedRow, RowConverter, SortField};
 use arrow_schema::DataType;
@@ -184,6 +184,25 @@ fn rows_of_several_arrays_of_every_type() {
                 }
             }
         }
+    }
+}
+
+/// Keys need to number only the values of the rows that are taken.
+#[test]
+fn rows_of_dictionaries_that_no_keys_could_number_together() {
+    let of = |from: usize| -> ArrayRef {
+        let texts = (from..from + 100).map(|i| format!("value {i}")).collect::<Vec<_>>();
+        Arc::new(texts.iter().map(String::as_str).collect::<DictionaryArray<Int8Type>>())
+    };
+    let (parts, picks) = ([of(0), of(100)], [(0, 0), (1, 0), (1, 99), (0, 0), (0, 50)]);
+    let picked = arrow_select::interleave::interleave(&[&parts[0], &parts[1]], &picks).unwrap();
+    for target in &devices() {
+        let ours = [&parts[0], &parts[1]].map(|part| target.import(part));
+        let made = interleave(&[&ours[0], &ours[1]], &picks, &target.stream).wait().unwrap();
+        target.assert_same(&made, &picked, &"dictionaries");
+        let batches = [&parts[0], &parts[1]].map(|part| batch_on(target, &[("k", part.clone())]));
+        let made = interleave(&[&batches[0], &batches[1]], &picks, &target.stream).wait().unwrap();
+        target.assert_same(&made.columns()[0], &picked, &"a batch");
     }
 }
 
