@@ -30,7 +30,8 @@ impl Stream {
     /// Uploads a host array or batch to this stream's device, with one copy for each 16 MiB. Blocks until the
     /// host memory may be read, and has been read. Does not synchronise, unless it uploads more than 256 MiB:
     /// then it waits until the device has copied the first of them. On the CPU, and for arrays that are
-    /// already on the device, returns the input itself.
+    /// already on the device, returns the input itself. The CPU also takes memory that a device shares with
+    /// it as it is: pinned and managed memory.
     pub fn upload<C: Columns>(&self, values: &C) -> Result<C> {
         C::framed(values.frame(), upload(self, values.arrays())?, values.rows())
     }
@@ -38,7 +39,8 @@ impl Stream {
     /// Downloads an array or a batch of this stream's device to host memory, with one copy if it is small.
     /// The result carries an event for the copy. Synchronises once if only the device knows an extent (of a
     /// foreign string's bytes or a view's data). Waits for all bytes if there are more than 256 MiB, since
-    /// these come part by part; otherwise never synchronises. Arrays in host memory are returned unchanged.
+    /// these come part by part; otherwise never synchronises. Arrays in host memory are returned unchanged;
+    /// on the CPU's stream, so are those in pinned and managed memory.
     pub fn download<C: Columns>(&self, values: &C) -> Result<C> {
         self.download_later(values)?.wait()
     }
@@ -52,9 +54,17 @@ impl Stream {
     }
 }
 
+/// Whether the stream is the CPU's, which reads the array where it is. A GPU gets a copy even of memory that
+/// it shares, because it reads its own faster.
+fn is_read_in_place(stream: &Stream, array: &DeviceArray) -> bool {
+    let own = stream.device().place();
+    own == Place::CPU && own.reaches(array.place())
+}
+
 fn upload(stream: &Stream, arrays: &[DeviceArray]) -> Result<Vec<DeviceArray>> {
     let _current = stream.enter()?;
-    let there = |array: &DeviceArray| array.place() == stream.device().place();
+    let there =
+        |array: &DeviceArray| array.place() == stream.device().place() || is_read_in_place(stream, array);
     if arrays.iter().all(there) {
         return Ok(arrays.to_vec());
     }
@@ -116,7 +126,7 @@ fn fill(pieces: &[Piece], part: Range<usize>, bytes: &mut [u8]) {
 }
 
 fn download(stream: &Stream, arrays: Vec<DeviceArray>) -> Result<Pending<Vec<DeviceArray>>> {
-    if arrays.iter().all(|array| array.place() == Place::CPU) {
+    if arrays.iter().all(|array| array.place() == Place::CPU || is_read_in_place(stream, array)) {
         return Ok(Pending::known(Ok(arrays)));
     }
     let _current = stream.enter()?;

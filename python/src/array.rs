@@ -4,12 +4,13 @@ use std::collections::HashMap;
 use std::sync::OnceLock;
 
 use arrow_schema::Field;
+use bowstring::array::Place;
 use bowstring::compute::{self, CastOptions};
 use bowstring::ffi::{ArrowArray, ArrowDeviceArray, FFI_ArrowSchema};
 use bowstring::{DeviceArray as Inner, exchange};
 use pyo3::prelude::*;
 
-use crate::capsule::import_field;
+use crate::capsule::{as_plain, import_field};
 use crate::device::default_stream;
 use crate::error::{detached, ours};
 
@@ -98,13 +99,20 @@ impl Array {
         }
     }
 
-    /// Returns the array in host memory, copied if it is elsewhere.
+    /// Returns the array in plain host memory, copied if the host cannot read it where it is.
     pub fn on_the_host(&self) -> PyResult<Array> {
-        if self.array.place().device_type.host_accessible() {
+        let place = self.array.place();
+        if place == Place::CPU {
             return Ok(self.clone());
         }
-        let stream = default_stream(self.array.place())?;
-        Ok(Array::new(ours(|| stream.download(&self.array))?, &self.field))
+        let here = match place.device_type.host_accessible() {
+            true => ours(|| as_plain(&self.array, &self.field))?,
+            false => {
+                let stream = default_stream(place)?;
+                ours(|| stream.download(&self.array))?
+            }
+        };
+        Ok(Array::new(here, &self.field))
     }
 
     /// Exports the array in host memory, copied there if needed.

@@ -8,7 +8,7 @@ use bowstring::array::Place;
 use bowstring::compute::{CastOptions, cast};
 use pyo3::prelude::*;
 
-use crate::capsule::import_schema;
+use crate::capsule::{as_plain, import_schema};
 use crate::device::default_stream;
 use crate::error::{detached, ours};
 use crate::source::{Raised, Source};
@@ -58,10 +58,10 @@ impl RecordBatch {
         }
     }
 
-    /// Returns the batch in host memory, copied if it is elsewhere.
+    /// Returns the batch in plain host memory, copied if the host cannot read it where it is.
     pub fn on_the_host(&self) -> PyResult<RecordBatch> {
         if self.0.columns().iter().all(|column| column.place().device_type.host_accessible()) {
-            return Ok(self.clone());
+            return ours(|| plain(&self.0)).map(|here| RecordBatch(here, self.1));
         }
         let stream = default_stream(self.place())?;
         ours(|| stream.download(&self.0)).map(RecordBatch::new)
@@ -72,4 +72,16 @@ impl RecordBatch {
         let (shape, raised) = (self.0.schema().clone(), Raised::default());
         Source { shape, place, items: Box::new(std::iter::once(Ok(self.0))), raised }
     }
+}
+
+/// Returns a batch that the host can read as one in plain host memory; see `as_plain`.
+pub fn plain(batch: &DeviceBatch) -> bowstring::Result<DeviceBatch> {
+    let columns = batch.schema().fields().iter().zip(batch.columns());
+    let columns = columns.map(|(field, column)| match column.place() {
+        Place::CPU => Ok(column.clone()),
+        _ => as_plain(column, field),
+    });
+    let plain =
+        DeviceBatch::try_new(batch.schema().clone(), columns.collect::<Result<_, _>>()?, batch.len())?;
+    Ok(plain.with_metadata(batch.metadata().clone()))
 }

@@ -106,6 +106,14 @@ pub fn import_array(capsules: &Bound<'_, PyAny>) -> PyResult<(Field, DeviceArray
     }
 }
 
+/// Returns an array in memory that a device shares with the host as one in plain host memory, which every
+/// consumer on the host takes. Waits for the array; copies nothing.
+pub fn as_plain(array: &DeviceArray, field: &Field) -> bowstring::Result<DeviceArray> {
+    let (array, schema) = exchange::export_host_array(array, field)?;
+    // SAFETY: both are our own export.
+    unsafe { exchange::import_host_array(array, &schema) }.map(|(_, array)| array)
+}
+
 /// Imports the stream of arrays that `__arrow_c_stream__` returned.
 pub fn import_arrays(capsule: &Bound<'_, PyAny>) -> PyResult<Source<Field, DeviceArray>> {
     // SAFETY: see `open`.

@@ -93,7 +93,8 @@ pub fn export<'py>(
     if to_host && dl_device != Some((DeviceType::Cpu as i32, 0)) {
         return Err(PyBufferError::new_err(format!("cannot export to device {dl_device:?}")));
     }
-    if to_host && copy == Some(false) {
+    let shared = !to_host || place.device_type.host_accessible();
+    if !shared && copy == Some(false) {
         return Err(PyBufferError::new_err("another device's memory cannot be shared: a copy is needed"));
     }
     if copy == Some(false) && is_boolean(array.array.data_type()) {
@@ -103,12 +104,11 @@ pub fn export<'py>(
         true => None,
         false => consumer(place, stream)?,
     };
-    let copied = to_host || copy == Some(true);
-    let given = match (to_host, copied) {
-        (true, _) => detached(py, || array.on_the_host())?.array,
-        (false, true) => detached(py, || fresh_copy(&array.array))?,
-        (false, false) => array.array.clone(),
-    };
+    let copied = !shared || copy == Some(true);
+    let given = detached(py, || {
+        let there = if to_host { array.on_the_host()?.array } else { array.array.clone() };
+        if shared && copied { fresh_copy(&there) } else { Ok(there) }
+    })?;
     match versioned {
         true => tensor::<DLManagedTensorVersioned>(py, &given, consumer, copied),
         false => tensor::<DLManagedTensor>(py, &given, consumer, copied),
@@ -220,7 +220,9 @@ fn ask<'py>(
         return Err(PyTypeError::new_err(format!("{} does not speak DLPack", x.get_type())));
     }
     let (there, id): (i32, i64) = x.call_method0("__dlpack_device__")?.extract()?;
-    let stream = default_stream(device_of(there, id)?.place())?;
+    let device_type = DeviceType::from_abi(there).unwrap_or(DeviceType::Cpu);
+    // Opened, so that a device that is not here is reported. Pinned memory is the host's, and has no stream.
+    let stream = default_stream(Place { device_type, ..device_of(there, id)?.place() })?;
     let old = PyDict::new(py);
     if let Some(native) = stream.native_handle() {
         old.set_item("stream", native.addr())?;

@@ -41,7 +41,8 @@ struct Source {
     schema: Box<dyn Fn() -> Result<FFI_ArrowSchema> + Send>,
     /// The next array, which must be of the stream's type; `None` at the end.
     next: Box<dyn FnMut() -> Result<Option<DeviceArray>> + Send>,
-    device_type: DeviceType,
+    /// The memory of all arrays; `None` for a plain stream, which says nothing of it: the host must read it.
+    device_type: Option<DeviceType>,
     /// The stream has ended, or its source has panicked.
     ended: bool,
     last_error: Option<CString>,
@@ -54,33 +55,33 @@ pub fn export_stream(
     device_type: DeviceType,
     arrays: impl Iterator<Item = Result<DeviceArray>> + Send + 'static,
 ) -> ArrowDeviceArrayStream {
-    device_stream(Source::of_arrays(field, device_type, arrays))
+    device_stream(Source::of_arrays(field, Some(device_type), arrays), device_type)
 }
 
 /// Exports batches as a device stream; otherwise like [`export_stream`]. A batch with another schema, or in
 /// other memory, is an error.
 pub fn export_batches(batches: Batches) -> ArrowDeviceArrayStream {
     let device_type = batches.place().device_type;
-    device_stream(Source::of_batches(batches, device_type))
+    device_stream(Source::of_batches(batches, Some(device_type)), device_type)
 }
 
-/// Exports arrays in host memory as a plain stream; otherwise like [`export_stream`].
+/// Exports arrays in memory that the host can read as a plain stream; otherwise like [`export_stream`].
 pub fn export_host_stream(
     field: Field,
     arrays: impl Iterator<Item = Result<DeviceArray>> + Send + 'static,
 ) -> ArrowArrayStream {
-    host_stream(Source::of_arrays(field, DeviceType::Cpu, arrays))
+    host_stream(Source::of_arrays(field, None, arrays))
 }
 
-/// Exports batches in host memory as a plain stream; otherwise like [`export_batches`].
+/// Exports batches in memory that the host can read as a plain stream; otherwise like [`export_batches`].
 pub fn export_host_batches(batches: Batches) -> ArrowArrayStream {
-    host_stream(Source::of_batches(batches, DeviceType::Cpu))
+    host_stream(Source::of_batches(batches, None))
 }
 
 impl Source {
     fn of_arrays(
         field: Field,
-        device_type: DeviceType,
+        device_type: Option<DeviceType>,
         mut arrays: impl Iterator<Item = Result<DeviceArray>> + Send + 'static,
     ) -> Source {
         let data_type = field.data_type().clone();
@@ -94,7 +95,7 @@ impl Source {
         Source::new(Box::new(schema), Box::new(next), device_type)
     }
 
-    fn of_batches(mut batches: Batches, device_type: DeviceType) -> Source {
+    fn of_batches(mut batches: Batches, device_type: Option<DeviceType>) -> Source {
         let schema = batches.schema().clone();
         let fields = schema.fields().clone();
         let next = move || match batches.next().transpose()? {
@@ -108,7 +109,7 @@ impl Source {
     fn new(
         schema: Box<dyn Fn() -> Result<FFI_ArrowSchema> + Send>,
         next: Box<dyn FnMut() -> Result<Option<DeviceArray>> + Send>,
-        device_type: DeviceType,
+        device_type: Option<DeviceType>,
     ) -> Source {
         Source { schema, next, device_type, ended: false, last_error: None }
     }
@@ -121,7 +122,11 @@ impl Source {
         self.ended = true;
         let array = nesting::read(|| (self.next)()).and_then(|array| array);
         self.ended = matches!(array, Ok(None));
-        array?.map(|array| placed(array, self.device_type)).transpose()
+        match (array?, self.device_type) {
+            (Some(array), None) if array.place().device_type.host_accessible() => Ok(Some(array)),
+            (Some(array), declared) => placed(array, declared.unwrap_or(DeviceType::Cpu)).map(Some),
+            (None, _) => Ok(None),
+        }
     }
 
     /// Runs a callback's body. Returns its result as a code, and keeps its error for `get_last_error`.
@@ -180,9 +185,9 @@ fn boxed(source: Source) -> *mut c_void {
     Box::into_raw(Box::new(exported)).cast()
 }
 
-fn device_stream(source: Source) -> ArrowDeviceArrayStream {
+fn device_stream(source: Source, device_type: DeviceType) -> ArrowDeviceArrayStream {
     ArrowDeviceArrayStream {
-        device_type: source.device_type as i32,
+        device_type: device_type as i32,
         get_schema: Some(device_schema),
         get_next: Some(device_next),
         get_last_error: Some(device_last_error),

@@ -12,7 +12,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict, PyInt, PyString, PyTuple};
 use pyo3::{PyTraverseError, PyVisit};
 
-use crate::batch::RecordBatch;
+use crate::batch::{RecordBatch, plain};
 use crate::capsule::{device_capsule, export_schema, host_capsule, refuse_unknown};
 use crate::device::{Device, Stream};
 use crate::error::{detached, ours};
@@ -326,7 +326,7 @@ impl BatchReader {
         let place = on.device().place();
         let (batches, raised) = source.take_apart();
         let schema = batches.schema().clone();
-        let moved = batches.map(move |batch| on.upload(&from.download(&batch?)?));
+        let moved = batches.map(move |batch| on.upload(&plain(&from.download(&batch?)?)?));
         Ok(BatchReader::over(Source::of(Batches::new(schema, place, moved), raised)))
     }
 

@@ -205,6 +205,9 @@ fn operations_take_memory_of_every_kind() {
             // import before the event could not see.
             if kind.host_accessible() {
                 let cpu = bowstring::Stream::cpu();
+                for same in [cpu.upload(&ours).unwrap(), cpu.download(&ours).unwrap()] {
+                    assert_eq!((same.place(), same.len()), (ours.place(), ours.len()), "{context}");
+                }
                 assert_eq!(
                     null_count(&ours, &cpu).wait().unwrap(),
                     theirs.null_count(),

@@ -1,18 +1,22 @@
 //! Tests arrays of other devices in the structs: they name the device, and import reads no memory there.
 
 use std::ffi::c_void;
+use std::sync::Arc;
 
-use arrow_array::{Array as _, ArrayRef, BooleanArray, StringArray, UInt8Array};
+use arrow_array::{Array as _, ArrayRef, BooleanArray, RecordBatch, StringArray, UInt8Array};
 use arrow_schema::{DataType, Field};
-use bowstring::array::{Buffer, DeviceArray, Parts, Place};
+use bowstring::array::{Batches, Buffer, DeviceArray, Parts, Place};
 use bowstring::compute::{
     CastOptions, DropOptions, Selection, TakeOptions, cast, drop_nulls, filter, is_not_null, is_null, take,
 };
-use bowstring::exchange::{export_array, from_arrow, to_arrow, validate};
+use bowstring::exchange::{
+    batch_to_arrow, export_array, export_host_batches, from_arrow, to_arrow, validate,
+};
 use bowstring::ffi::DeviceType;
-use bowstring::{Error, Stream};
+use bowstring::{DeviceBatch, Error, Stream};
 
 use super::foreign::{RawArray, RawDeviceArray, Releases, import_on, produce, schema, structs};
+use super::foreign_stream::read_host_batches;
 use super::samples;
 use crate::support::devices;
 
@@ -147,5 +151,27 @@ fn unknown_extents_are_looked_at_on_the_host() {
             if array.children().is_empty() { 1 } else { 2 },
         );
         validate(array).unwrap();
+    }
+}
+
+#[test]
+fn plain_streams_take_all_memory_that_the_host_reads() {
+    let numbers: ArrayRef = Arc::new(UInt8Array::from(vec![1, 2, 3]));
+    let batch = RecordBatch::try_from_iter([("n", numbers.clone())]).unwrap();
+    for device_type in DeviceType::ALL {
+        let mut parts = from_arrow(&numbers).unwrap().into_parts();
+        parts.place = Place { device_type, device_id: 0 };
+        let place = parts.place;
+        let column = DeviceArray::try_new(parts).unwrap();
+        let there = DeviceBatch::try_new(batch.schema(), vec![column], 3).unwrap();
+        let stream = export_host_batches(Batches::new(batch.schema(), place, [Ok(there)].into_iter()));
+        match read_host_batches(stream).unwrap().next().unwrap() {
+            Ok(here) => {
+                assert!(device_type.host_accessible() && here.columns()[0].place() == Place::CPU);
+                assert_eq!(batch_to_arrow(&here).unwrap(), batch);
+            }
+            Err(Error::Producer { code: 22, .. }) => assert!(!device_type.host_accessible()),
+            Err(other) => panic!("{device_type}: {other}"),
+        }
     }
 }
