@@ -2,6 +2,7 @@
 //! converted from and to such a tensor. Only its mask has no counterpart in DLPack.
 
 use std::ffi::c_void;
+use std::sync::Arc;
 
 use arrow_schema::DataType;
 use bowstring::array::{Bitmap, DeviceArray as Inner, Place};
@@ -11,7 +12,7 @@ use bowstring::ffi::DeviceType;
 use bowstring::ffi::dlpack::{
     DLDataType, DLDevice, DLManagedTensorVersioned, DLTensor, ManagedTensor, Owned,
 };
-use pyo3::exceptions::{PyBufferError, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyAttributeError, PyBufferError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
 
@@ -42,46 +43,77 @@ impl Mask {
     }
 }
 
+/// Returns the interface, or `AttributeError` for arrays that have none.
+pub fn attribute<'py>(py: Python<'py>, array: &Array) -> PyResult<Bound<'py, PyDict>> {
+    let lacking = |why: String| PyAttributeError::new_err(format!("{ATTRIBUTE}: {why}"));
+    let memory = array.array.place().device_type;
+    if memory.device() != DeviceType::Cuda {
+        return Err(lacking(format!("CUDA does not access memory of {memory}")));
+    }
+    interface(py, array).map_err(|error| match error.is_instance_of::<PyBufferError>(py) {
+        true => lacking(error.value(py).to_string()),
+        false => error,
+    })
+}
+
 /// Makes version 3 of the interface. Booleans are copied to bytes, and nulls become a mask of bytes. The
-/// array's default stream waits for the array, and the interface names it as the stream to wait for.
-pub fn interface<'py>(py: Python<'py>, array: &Array) -> PyResult<Bound<'py, PyDict>> {
+/// device's default stream waits for the array, and the interface names it as the stream to wait for.
+fn interface<'py>(py: Python<'py>, array: &Array) -> PyResult<Bound<'py, PyDict>> {
     let values = &array.array;
     let nulls = array_nulls(py, values)?;
     let mut parts = values.clone().into_parts();
     (parts.validity, parts.null_count) = (None, Some(0));
     let whole = ours(|| Inner::try_new(parts))?;
-    let dict = match values.data_type() {
-        DataType::Boolean => {
-            let made = bytes(py, &whole)?;
+    let dict = match with_bytes(values.data_type()) {
+        Some(to) => {
+            let made = bytes(py, &whole, &to)?;
             interface_of(py, array.bytes.get_or_init(|| made), "|b1")?
         }
-        _ => interface_of(py, &whole, "")?,
+        None => interface_of(py, &whole, "")?,
     };
     if nulls > 0 {
         if let DataType::FixedSizeList(..) = values.data_type() {
             return Err(PyBufferError::new_err("a mask is of elements: lists that are null have none"));
         }
-        let stream = default_stream(values.place())?;
+        let stream = device_stream(values.place())?;
         let valid = detached(py, || compute::is_not_null(values, &stream).wait())?;
-        let mask = bytes(py, &valid)?;
+        let mask = bytes(py, &valid, &DataType::UInt8)?;
         dict.set_item("mask", Bound::new(py, Mask(mask))?)?;
     }
     Ok(dict)
 }
 
+/// Returns the default stream of the device that shares this memory. By default the host works on pinned
+/// memory, but its results are where no device reads them.
+fn device_stream(place: Place) -> PyResult<bowstring::Stream> {
+    default_stream(device_of(place.device_type as i32, place.device_id)?.place())
+}
+
 fn array_nulls(py: Python<'_>, values: &Inner) -> PyResult<usize> {
-    let stream = default_stream(values.place())?;
+    let stream = device_stream(values.place())?;
     detached(py, || compute::null_count(values, &stream).wait())
 }
 
+/// Returns the type with bytes in place of booleans, or `None` if it has none.
+fn with_bytes(data_type: &DataType) -> Option<DataType> {
+    match data_type {
+        DataType::Boolean => Some(DataType::UInt8),
+        DataType::FixedSizeList(item, size) => {
+            let item = item.as_ref().clone().with_data_type(with_bytes(item.data_type())?);
+            Some(DataType::FixedSizeList(Arc::new(item), *size))
+        }
+        _ => None,
+    }
+}
+
 /// Converts booleans from bits to bytes.
-fn bytes(py: Python<'_>, bits: &Inner) -> PyResult<Inner> {
-    let stream = default_stream(bits.place())?;
-    detached(py, || compute::cast(bits, &DataType::UInt8, &CastOptions::default(), &stream).wait())
+fn bytes(py: Python<'_>, bits: &Inner, to: &DataType) -> PyResult<Inner> {
+    let stream = device_stream(bits.place())?;
+    detached(py, || compute::cast(bits, to, &CastOptions::default(), &stream).wait())
 }
 
 fn interface_of<'py>(py: Python<'py>, array: &Inner, typestr: &str) -> PyResult<Bound<'py, PyDict>> {
-    let stream = default_stream(array.place())?;
+    let stream = device_stream(array.place())?;
     let tensor = detached(py, || {
         let tensor = tensors::export_tensor::<DLManagedTensorVersioned>(array, &stream, Some(&stream));
         tensor.map_err(for_buffers)
@@ -113,6 +145,7 @@ fn interface_of<'py>(py: Python<'py>, array: &Inner, typestr: &str) -> PyResult<
 ///
 /// The memory must be dense, and hold numbers or booleans. Booleans of a byte each are copied to bits; values
 /// of the type `t1` are bits already. A mask has an element for each value, or a bit if its type is `|t1`.
+/// With a mask in another kind of memory than the values, the array is one of the device.
 ///
 /// Operations wait for the stream that the interface names, and the array keeps the object alive. `device` is
 /// the device that has the memory; by default, the driver determines it.
@@ -144,6 +177,10 @@ pub fn from_cuda_array_interface(
         // The array has only the mask's event, so the values must be ready before that.
         detached(obj.py(), || array.wait())?;
         let mut parts = array.into_parts();
+        if valid.place() != parts.place {
+            // The device reads both kinds of memory, which the host may not.
+            parts.place = device.place();
+        }
         parts.ready = valid.ready().cloned();
         parts.validity = Some(Bitmap { buffer: valid.buffers()[0].clone(), offset: valid.offset() });
         parts.null_count = None;
@@ -248,29 +285,29 @@ impl Foreign {
             (parts.data_type, parts.len) = (DataType::Boolean, rows as usize);
             return ours(|| Inner::try_new(parts));
         }
-        let (code, width) = element(&self.typestr)?;
-        let dtype = DLDataType { code, bits: width * 8, lanes: 1 };
-        let array = self.tensor(dtype, self.shape.clone(), device)?;
+        let array = self.elements(device)?;
         match self.typestr.as_bytes()[1] {
-            b'b' if self.shape.len() == 1 => self.bits(&array),
+            b'b' if self.shape.len() == 1 => bits(&array, &default_stream(array.place())?),
             b'b' => Err(PyTypeError::new_err("booleans in more than one dimension")),
             _ => Ok(array),
         }
     }
 
-    /// Imports a mask as bits: an element that is not zero is valid.
-    fn import_mask(&self, device: &bowstring::Device) -> PyResult<Inner> {
-        match self.typestr.as_bytes()[1] {
-            b'b' | b't' => self.import(device),
-            b'i' | b'u' => self.bits(&self.import(device)?),
-            _ => Err(PyTypeError::new_err(format!("a mask of {}", self.typestr))),
-        }
+    /// Imports elements without a copy, booleans of a byte each as numbers.
+    fn elements(&self, device: &bowstring::Device) -> PyResult<Inner> {
+        let (code, width) = element(&self.typestr)?;
+        let dtype = DLDataType { code, bits: width * 8, lanes: 1 };
+        self.tensor(dtype, self.shape.clone(), device)
     }
 
-    fn bits(&self, numbers: &Inner) -> PyResult<Inner> {
-        let stream = default_stream(numbers.place())?;
-        let cast = || compute::cast(numbers, &DataType::Boolean, &CastOptions::default(), &stream).wait();
-        Python::attach(|py| detached(py, cast))
+    /// Imports a mask as bits: an element that is not zero is valid. The device makes the bits, because the
+    /// host would put them where no device reads them.
+    fn import_mask(&self, device: &bowstring::Device) -> PyResult<Inner> {
+        match self.typestr.as_bytes()[1] {
+            b't' => self.import(device),
+            b'b' | b'i' | b'u' => bits(&self.elements(device)?, &default_stream(device.place())?),
+            _ => Err(PyTypeError::new_err(format!("a mask of {}", self.typestr))),
+        }
     }
 
     fn tensor(&self, dtype: DLDataType, shape: Vec<i64>, device: &bowstring::Device) -> PyResult<Inner> {
@@ -308,6 +345,12 @@ impl Foreign {
         let tensor = unsafe { Owned::from_raw(tensor) };
         ours(|| exchange::import_dlpack(tensor, &stream).map_err(for_buffers))
     }
+}
+
+/// Converts bytes or other numbers to bits: those that are not zero are true.
+fn bits(numbers: &Inner, stream: &bowstring::Stream) -> PyResult<Inner> {
+    let cast = || compute::cast(numbers, &DataType::Boolean, &CastOptions::default(), stream).wait();
+    Python::attach(|py| detached(py, cast))
 }
 
 /// Asks the device's runtime which memory an address is in; an error if it does not know the address.

@@ -4,12 +4,13 @@ the library that stands in for CUDA's driver (see `tools/check python-gpus`); wi
 from __future__ import annotations
 
 import ctypes
+import gc
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
-from devices import Only, opened
+from devices import Only, here, opened
 from test_dlpack import address, managed
 
 import bowstring as bs
@@ -97,3 +98,45 @@ def test_producers_of_pinned_memory_are_given_no_stream(device: bs.Device) -> No
 
     assert bs.from_dlpack(Producer()).to_pylist() == [0, 1, 2]
     assert "stream" not in asked
+
+
+@pytest.mark.parametrize("typestr", ["|b1", "|i1", "|t1"])
+@pytest.mark.parametrize("masks", ["device", "same", "pinned"])
+def test_a_mask_is_where_the_values_can_be_read(kind: int, masks: str, typestr: str) -> None:
+    valid = np.arange(20) % 3 > 0
+    expected = [n if n % 3 else None for n in range(20)]
+    elements = np.packbits(valid, bitorder="little") if typestr == "|t1" else valid.astype("u1")
+    for values_in in [kind, CUDA]:
+        mask_in = {"device": CUDA, "same": values_in, "pinned": PINNED}[masks]
+        mask = there(mask_in, elements, typestr=typestr, shape=(20,))
+        ours = bs.from_cuda_array_interface(there(values_in, np.arange(20), mask=mask))
+        shared = typestr == "|t1" and mask_in == values_in
+        assert ours.device_type == (values_in if shared else CUDA)
+        assert here(ours) == expected and bs.null_count(ours) == 7
+        assert here(bs.cast(ours, "Int8", stream=ours.device.stream())) == expected
+
+
+def test_masks_and_bytes_are_made_where_the_device_reads_them(kind: int) -> None:
+    bits = there(kind, np.packbits(np.arange(20) % 3 > 0, bitorder="little"), typestr="|t1", shape=(20,))
+    for foreign in [there(kind, np.arange(20), mask=bits), bits]:
+        ours = bs.from_cuda_array_interface(foreign)
+        assert ours.device_type == kind
+        again = bs.from_cuda_array_interface(Only(ours, "__cuda_array_interface__"))
+        assert here(again) == here(ours)
+
+
+def test_booleans_of_several_dimensions(device: bs.Device) -> None:
+    expected = np.arange(600).reshape(200, 3) % 7 < 3
+    ours = bs.from_dlpack(expected).to(device)
+    found = ours.__cuda_array_interface__
+    assert (found["typestr"], found["shape"]) == ("|b1", (200, 3))
+    gc.collect()
+    others = [bs.array(np.full(600, 9, "u1")).to(device) for _ in range(4)]
+    assert here(bs.from_cuda_array_interface(Foreign(**(found | {"typestr": "|u1"})))) == expected.astype(int).tolist()
+    del ours, others
+
+
+def test_what_the_interface_cannot_describe_has_no_such_attribute(device: bs.Device) -> None:
+    pairs = pa.array([[1, 2], None], pa.list_(pa.int32(), 2))
+    for values in [pa.array(["text"]), pairs]:
+        assert not hasattr(bs.array(values).to(device), "__cuda_array_interface__")

@@ -1,7 +1,7 @@
 //! The methods and attributes of `bowstring.Array`.
 
 use bowstring::compute;
-use bowstring::ffi::{DeviceType, FFI_ArrowSchema};
+use bowstring::ffi::FFI_ArrowSchema;
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict, PyList, PySlice, PyTuple};
@@ -372,15 +372,11 @@ impl Array {
 
     /// The CUDA array interface, version 3.
     ///
-    /// Arrays in memory that CUDA cannot access do not have this attribute.
+    /// Arrays in memory that CUDA cannot access do not have this attribute, nor do those that it cannot
+    /// describe, such as text.
     #[getter]
     fn __cuda_array_interface__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        match self.array.place().device_type {
-            DeviceType::Cuda | DeviceType::CudaHost | DeviceType::CudaManaged => {
-                crate::cuda::interface(py, self)
-            }
-            _ => Err(pyo3::exceptions::PyAttributeError::new_err("__cuda_array_interface__")),
-        }
+        crate::cuda::attribute(py, self)
     }
 
     /// Returns each row as text.
