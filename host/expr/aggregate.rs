@@ -102,6 +102,12 @@ impl Aggregation {
         Aggregation { filter: Some(filter), name, ..self }
     }
 
+    /// Returns [`Error::Invalid`](crate::Error::Invalid) if the values or the filters are too large to be
+    /// bound, as [`Expr::check`] does.
+    pub fn check(&self) -> crate::Result<()> {
+        self.filter.iter().chain([&self.of]).try_for_each(Expr::check)
+    }
+
     /// The aggregate as a fold in which the values of rows that do not count are null, if it is one.
     pub(crate) fn folding(&self) -> Option<Folding> {
         let Function::Fold(fold, finish) = self.function else { return None };

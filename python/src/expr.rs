@@ -155,15 +155,20 @@ pub fn date_part(part: &str) -> PyResult<DatePart> {
 impl Aggregation {
     /// Name the aggregation; the result's column gets this name.
     fn alias(this: &Bound<'_, Self>, name: &str) -> Aggregation {
-        let given = [this.clone().into_any().unbind(), text(this.py(), name)];
+        // Only the last name counts, so names do not nest: Python drops what is nested on the stack.
+        let named = this.get().1.renamed(this.py());
+        let given = [named.unwrap_or_else(|| this.clone().into_any().unbind()), text(this.py(), name)];
         Aggregation(this.get().0.clone().alias(name), Recipe::new("alias", given))
     }
 
     /// Aggregate only the rows for which `predicate` is true, as SQL's `FILTER` does.
-    fn filter(this: &Bound<'_, Self>, predicate: &Bound<'_, Expr>) -> Aggregation {
+    ///
+    /// Raise `ValueError` if the filters are too many to be bound together.
+    fn filter(this: &Bound<'_, Self>, predicate: &Bound<'_, Expr>) -> PyResult<Aggregation> {
         let given = [this.clone().into_any().unbind(), predicate.clone().into_any().unbind()];
         let filtered = this.get().0.clone().filter(&predicate.get().0);
-        Aggregation(filtered, Recipe::new("filter", given))
+        ours(|| filtered.check())?;
+        Ok(Aggregation(filtered, Recipe::new("filter", given)))
     }
 
     fn __repr__(&self) -> String {

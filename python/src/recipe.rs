@@ -20,6 +20,12 @@ impl Recipe {
         Recipe(Arc::new((name, given.into_iter().collect())))
     }
 
+    /// Returns what an `alias` named, or `None` if this recipe is another call.
+    pub fn renamed(&self, py: Python<'_>) -> Option<Py<PyAny>> {
+        let (name, given) = &*self.0;
+        given.first().filter(|_| *name == "alias").map(|named| named.clone_ref(py))
+    }
+
     /// Returns the `__reduce__` tuple for an object of this class.
     pub fn reduced<'py>(&self, py: Python<'py>, class: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyTuple>> {
         let (name, given) = &*self.0;

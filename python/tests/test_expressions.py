@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import pickle
 import threading
 from collections.abc import Callable, Iterator
 from datetime import date, datetime, timedelta
@@ -354,6 +355,21 @@ def test_what_grows_without_end_is_refused(on: Place) -> None:
             bs.evaluate(on(BATCH), [grow(expr)])
     most = reduce(operator.or_, (col("b") == i for i in range(2, 190)))
     assert here(bs.evaluate(on(BATCH), [most])).column(0).equals(pc.greater_equal(C["b"], 2))
+
+
+def test_filters_of_an_aggregation_are_bounded_and_its_names_replace_each_other() -> None:
+    for grow in [lambda x: x.filter(col("b") > 1), lambda x: x.filter(col("b") > 1).alias("x")]:
+        aggregation = col("b").sum()
+        with pytest.raises(ValueError, match="more than"):
+            for _ in range(1000):
+                aggregation = grow(aggregation)
+        del aggregation
+    # Python frees what is nested on the stack, which a million names would overflow.
+    named = bs.count_all()
+    for i in range(300_000):
+        named = named.alias(str(i))
+    assert str(pickle.loads(pickle.dumps(named))) == str(named) == "299999"
+    del named
 
 
 def test_threads_share_expressions() -> None:
