@@ -14,7 +14,7 @@ use std::sync::Arc;
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 
 use super::nodes::Nodes;
-use crate::array::{DeviceArray, DeviceBatch, Owner, Place};
+use crate::array::{DeviceArray, DeviceBatch, Owner, Place, children, well_formed};
 use crate::device::Device;
 use crate::ffi::{ArrowArray, ArrowDeviceArray, DeviceType, FFI_ArrowSchema, check_schema};
 use crate::{Error, Result};
@@ -107,7 +107,7 @@ pub unsafe fn import_array(
 pub unsafe fn import_schema(schema: &FFI_ArrowSchema) -> Result<Schema> {
     // SAFETY: the caller's promise.
     unsafe { check_schema(schema) }?;
-    Schema::try_from(schema).map_err(unparsable)
+    schema_of(schema)
 }
 
 /// Imports a schema as a single field; otherwise like [`import_schema`].
@@ -118,7 +118,7 @@ pub unsafe fn import_schema(schema: &FFI_ArrowSchema) -> Result<Schema> {
 pub unsafe fn import_field(schema: &FFI_ArrowSchema) -> Result<Field> {
     // SAFETY: the caller's promise.
     unsafe { check_schema(schema) }?;
-    Field::try_from(schema).map_err(unparsable)
+    field_of(schema)
 }
 
 /// Imports a device array of structs as a batch; otherwise like [`import_array`].
@@ -160,6 +160,30 @@ pub unsafe fn import_host_array(array: ArrowArray, schema: &FFI_ArrowSchema) -> 
 pub unsafe fn import_host_batch(array: ArrowArray, schema: &FFI_ArrowSchema) -> Result<DeviceBatch> {
     // SAFETY: the caller's promise.
     unsafe { import_batch(&mut on_the_host(array), schema, &Device::cpu()) }
+}
+
+/// Converts a checked schema, whose types must be Arrow's.
+pub(super) fn schema_of(schema: &FFI_ArrowSchema) -> Result<Schema> {
+    let schema = Schema::try_from(schema).map_err(unparsable)?;
+    schema.fields().iter().try_for_each(|field| all_well_formed(field.data_type()))?;
+    Ok(schema)
+}
+
+/// Converts a checked schema to a single field; otherwise like [`schema_of`].
+pub(super) fn field_of(schema: &FFI_ArrowSchema) -> Result<Field> {
+    let field = Field::try_from(schema).map_err(unparsable)?;
+    all_well_formed(field.data_type())?;
+    Ok(field)
+}
+
+/// Checks a type and those inside of it. The import of an array checks each of its nodes, but a schema may
+/// come without an array: that of a stream without batches.
+fn all_well_formed(data_type: &DataType) -> Result<()> {
+    well_formed(data_type).map_err(|problem| Error::out_of_spec("schema", problem))?;
+    if let DataType::Dictionary(_, values) = data_type {
+        all_well_formed(values)?;
+    }
+    children(data_type).into_iter().try_for_each(all_well_formed)
 }
 
 /// Wraps a plain array as a device array on the CPU.

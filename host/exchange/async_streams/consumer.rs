@@ -16,14 +16,14 @@ use std::ptr::{NonNull, null_mut};
 use std::sync::Arc;
 use std::task::Waker;
 
-use arrow_schema::{DataType, Schema, SchemaRef};
+use arrow_schema::{DataType, SchemaRef};
 
 use super::ECANCELED;
 use crate::array::{DeviceBatch, Metadata, Place};
 use crate::device::sync::thread::{self, ThreadId};
 use crate::device::sync::{Condvar, Mutex};
 use crate::device::{Device, lock};
-use crate::exchange::import::{batch, import_typed, served, unparsable};
+use crate::exchange::import::{batch, import_typed, schema_of, served};
 use crate::exchange::streams::{EINVAL, EIO};
 use crate::ffi::{
     ArrowAsyncDeviceStreamHandler, ArrowAsyncProducer, ArrowAsyncTask, AsyncHandler, DeviceType,
@@ -211,7 +211,7 @@ impl Consumer {
         served(device_type, self.device.place().device_id, &self.device)?;
         // SAFETY: the caller's promise.
         unsafe { check_schema(&schema) }?;
-        let schema = Schema::try_from(&schema).map_err(unparsable)?;
+        let schema = schema_of(&schema)?;
         // SAFETY: the caller's promise.
         let metadata = unsafe { metadata::decode(words) }
             .ok_or_else(|| violation("producer.additional_metadata", "malformed"))?;

@@ -4,11 +4,11 @@
 use std::ffi::{CStr, c_char, c_int};
 use std::sync::Arc;
 
-use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use arrow_schema::{DataType, Field, SchemaRef};
 
 use crate::array::{Batches, DeviceArray, Place};
 use crate::device::Device;
-use crate::exchange::import::{batch, import_typed, on_the_host, served, unparsable};
+use crate::exchange::import::{batch, field_of, import_typed, on_the_host, schema_of, served};
 use crate::ffi::{
     ArrowArray, ArrowArrayStream, ArrowDeviceArray, ArrowDeviceArrayStream, FFI_ArrowSchema, check_schema,
 };
@@ -33,7 +33,7 @@ pub struct ArrayReader {
 pub unsafe fn import_stream(stream: &mut ArrowDeviceArrayStream, device: &Device) -> Result<ArrayReader> {
     // SAFETY: the caller's promise.
     let (source, schema) = unsafe { open(stream, device) }?;
-    let field = Field::try_from(&schema).map_err(unparsable)?;
+    let field = field_of(&schema)?;
     Ok(ArrayReader { field, device: device.clone(), source: Some(source) })
 }
 
@@ -57,7 +57,7 @@ pub unsafe fn import_host_stream(stream: ArrowArrayStream) -> Result<ArrayReader
     let mut source = Source::Host(stream);
     // SAFETY: the caller's promise.
     let schema = unsafe { source.schema() }?;
-    let field = Field::try_from(&schema).map_err(unparsable)?;
+    let field = field_of(&schema)?;
     Ok(ArrayReader { field, device: Device::cpu(), source: Some(source) })
 }
 
@@ -122,7 +122,7 @@ impl Iterator for ArrayReader {
 }
 
 fn batches(source: Source, schema: &FFI_ArrowSchema, device: &Device) -> Result<Batches> {
-    let schema: SchemaRef = Arc::new(Schema::try_from(schema).map_err(unparsable)?);
+    let schema: SchemaRef = Arc::new(schema_of(schema)?);
     let rows = Field::new("", DataType::Struct(schema.fields().clone()), false);
     let place = source.place(device)?;
     let rows = ArrayReader { field: rows, device: device.clone(), source: Some(source) };

@@ -9,12 +9,12 @@ use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 use bowstring::array::{Batches, Place};
 use bowstring::exchange::{
     batch_from_arrow, batch_to_arrow, export_batches, export_host_batches, export_host_stream, export_stream,
-    from_arrow, to_arrow,
+    from_arrow, import_field, import_schema, to_arrow,
 };
 use bowstring::ffi::{ArrowArrayStream, ArrowDeviceArrayStream, DeviceType};
 use bowstring::{Device, DeviceArray, DeviceBatch, Error, Result};
 
-use super::foreign::{Releases, produce, structs};
+use super::foreign::{Releases, produce, schema, structs};
 use super::foreign_stream::{
     RawStream, Step, read, read_batches, read_by_arrow_rs, read_host_batches, stream_by_arrow_rs,
 };
@@ -240,6 +240,37 @@ fn a_foreign_stream_is_released_once_wherever_it_breaks_off() {
         assert_eq!(releases.count(), 1, "{i}: with its last word");
         drop(reader);
         assert_eq!((releases.count(), arrays.count() - before), (1, made * structs(&data)), "{i}");
+    }
+}
+
+#[test]
+fn types_that_are_not_arrows_are_refused_before_any_array_comes() {
+    let field = |name, data_type| Arc::new(Field::new(name, data_type, true));
+    let wrong = [
+        DataType::FixedSizeBinary(-1),
+        DataType::Decimal128(5, 9),
+        DataType::Dictionary(Box::new(DataType::Utf8), Box::new(DataType::Utf8)),
+        DataType::RunEndEncoded(field("run_ends", DataType::Utf8), field("values", DataType::Int32)),
+        DataType::Map(field("entries", DataType::Int32), false),
+    ];
+    for wrong in wrong {
+        let nested = [
+            wrong.clone(),
+            DataType::List(field("item", wrong.clone())),
+            DataType::Dictionary(Box::new(DataType::Int8), Box::new(wrong)),
+        ];
+        for data_type in nested {
+            let rows = DataType::Struct([field("a", data_type.clone())].into_iter().collect());
+            let releases = Releases::default();
+            let stream = || RawStream::new(rows.clone(), vec![Step::End], &releases).into_ours();
+            let refused = |error| matches!(error, Some(Error::OutOfSpec { at, .. }) if at == "schema");
+            assert!(refused(read(&mut stream(), &Device::cpu()).err()), "{data_type}");
+            assert!(refused(read_batches(&mut stream(), &Device::cpu()).err()), "{data_type}");
+            assert_eq!(releases.count(), 2);
+            // SAFETY: valid structs.
+            let (types, one) = unsafe { (import_schema(&schema(&rows)), import_field(&schema(&data_type))) };
+            assert!(refused(types.err()) && refused(one.err()), "{data_type}");
+        }
     }
 }
 

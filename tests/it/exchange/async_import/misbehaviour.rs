@@ -58,9 +58,12 @@ fn what_begins_wrongly_is_refused() {
         let Some(Err(error)) = next(&mut reader) else { panic!("{words}") };
         assert!(error.to_string().contains(words), "{error}");
     }
-    // No structs; a released schema; no schema; no producer.
-    let cases: [(Option<FFI_ArrowSchema>, bool, &str); 4] = [
+    // No structs; no type of Arrow's; a released schema; no schema; no producer.
+    let wrong = Field::new("a", DataType::FixedSizeBinary(-1), true);
+    let wrong = DataType::Struct([wrong].into_iter().collect());
+    let cases: [(Option<FFI_ArrowSchema>, bool, &str); 5] = [
         (Some(super::super::foreign::schema(&DataType::Int32)), true, "schema"),
+        (Some(super::super::foreign::schema(&wrong)), true, "not an Arrow type"),
         (Some(FFI_ArrowSchema::empty()), true, "released"),
         (None, true, "on_schema: null"),
         (Some(schema()), false, "producer: null"),
