@@ -10,12 +10,16 @@ use arrow_schema::{DataType, Field};
 use super::arrow::{count_nulls, to_arrow_data};
 use super::import::served;
 use crate::array::{Buffer, DeviceArray, Owner, Parts, Place, Ready, Slot, fits};
-use crate::device::{Event, Reader, Stream, let_go};
+use crate::device::{Device, Event, Reader, Stream, let_go};
 use crate::ffi::DeviceType;
 use crate::ffi::dlpack::{
     DLDataType, DLDevice, DLManagedTensorVersioned, DLPackVersion, DLTensor, ManagedTensor, Owned,
 };
+use crate::threads::{among_threads, each_part};
 use crate::{Error, Result};
+
+/// The booleans that a thread converts at once.
+const SHARE: usize = 1 << 20;
 
 /// The most dimensions that a tensor may have; array libraries have fewer.
 const MAX_DIMENSIONS: usize = 64;
@@ -152,9 +156,16 @@ fn shape(tensor: &DLTensor) -> Result<Vec<usize>> {
 /// Converts booleans of one byte each into bits.
 fn packed(bytes: &DeviceArray) -> Result<DeviceArray> {
     let data = to_arrow_data(bytes)?;
-    let bits = data.buffers()[0][data.offset()..].iter().take(data.len()).map(|byte| *byte != 0);
-    let bits: arrow_array::BooleanArray = bits.map(Some).collect();
-    super::from_arrow(&bits)
+    let from = &data.buffers()[0][data.offset()..][..data.len()];
+    made(DataType::Boolean, data.len(), data.len().div_ceil(8), |to| {
+        among_threads(from.len() > SHARE, |_| {
+            each_part(to.chunks_mut(SHARE / 8).zip(from.chunks(SHARE)), |(to, from)| {
+                for (to, from) in to.iter_mut().zip(from.chunks(8)) {
+                    *to = from.iter().rev().fold(0, |bits, byte| bits << 1 | u8::from(*byte != 0));
+                }
+            })
+        })
+    })
 }
 
 /// Wraps rows as fixed-size lists of `size` rows each.
@@ -271,6 +282,27 @@ fn wait(array: &DeviceArray, consumer: Option<&Stream>) -> Result<()> {
 fn unpacked(bits: &DeviceArray) -> Result<DeviceArray> {
     let data = to_arrow_data(bits)?;
     let bits = arrow_array::BooleanArray::from(data);
-    let bytes = bits.values().iter().map(u8::from);
-    super::from_arrow(&arrow_array::UInt8Array::from_iter_values(bytes))
+    let from = bits.values();
+    made(DataType::UInt8, from.len(), from.len(), |to| {
+        among_threads(from.len() > SHARE, |_| {
+            each_part(to.chunks_mut(SHARE).zip((0..).step_by(SHARE)), |(to, start)| {
+                let from = from.slice(start, to.len());
+                to.iter_mut().zip(from.iter()).for_each(|(to, bit)| *to = bit.into());
+            })
+        })
+    })
+}
+
+/// Makes an array of one buffer, which `fill` fills. Its memory counts against the CPU's limit.
+fn made(
+    data_type: DataType,
+    len: usize,
+    bytes: usize,
+    fill: impl FnOnce(&mut [u8]) -> Result<Vec<()>>,
+) -> Result<DeviceArray> {
+    let mut memory = Device::cpu().host_pool().alloc(bytes)?;
+    fill(&mut memory.bytes_mut()[..bytes])?;
+    let mut parts = Parts::new(data_type, len);
+    parts.buffers = vec![memory.freeze(bytes)];
+    DeviceArray::try_new(parts)
 }

@@ -1,7 +1,9 @@
 //! Tests tensors in and out: element types, shapes, strides, offsets; and arrays that cannot be tensors.
 
+use std::cell::Cell;
 use std::ptr::null_mut;
 use std::sync::Arc;
+use std::time::Duration;
 
 use arrow_array::*;
 use arrow_cast::cast;
@@ -11,7 +13,7 @@ use bowstring::compute::tensors::{export_tensor, import_tensor};
 use bowstring::exchange::{export_dlpack, from_arrow, import_dlpack, to_arrow, validate};
 use bowstring::ffi::DeviceType;
 use bowstring::ffi::dlpack::{DLManagedTensor, DLManagedTensorVersioned, ManagedTensor as _};
-use bowstring::{DeviceArray, Error, Stream};
+use bowstring::{DeviceArray, Error, Stream, interruptible};
 
 use super::foreign::Releases;
 use super::foreign_tensor::{Tensor, look};
@@ -265,6 +267,23 @@ fn booleans_are_bytes_and_bits_on_every_device() {
             target.assert_same(&back, &array.slice(at, len), &"legacy");
         }
     }
+}
+
+/// More booleans than a thread converts at once; their number is no whole number of bytes.
+#[test]
+fn many_booleans_are_converted_in_parts_which_can_be_interrupted() {
+    let rows = (2 << 20) + 13;
+    let array: ArrayRef = Arc::new(BooleanArray::from_iter((0..rows).map(|i| Some(i % 7 < 3))));
+    let ours = from_arrow(&array).unwrap().slice(5, rows - 5).unwrap();
+    let export = || export_dlpack::<DLManagedTensorVersioned>(&ours, None);
+    let import = |tensor| import_dlpack(tensor, &Stream::cpu());
+    let back = import(export().unwrap()).unwrap();
+    assert_eq!(&to_arrow(&back).unwrap(), &array.slice(5, rows - 5));
+    let tensor = export().unwrap();
+    let interrupted = |work: &dyn Fn() -> Option<Error>| interruptible(Duration::ZERO, || true, work);
+    assert_eq!(interrupted(&|| export().err()), Some(Error::Interrupted));
+    let tensor = Cell::new(Some(tensor));
+    assert_eq!(interrupted(&|| import(tensor.take().unwrap()).err()), Some(Error::Interrupted));
 }
 
 #[test]
