@@ -8,7 +8,7 @@ use bowstring::compute::Scalar;
 use bowstring::exchange;
 use bowstring::expr::{Expr, Literal, col, if_else, lit, nth};
 use bowstring::ffi::FFI_ArrowSchema;
-use bowstring::{Error, Result};
+use bowstring::{DeviceArray, Error, Result};
 
 use crate::array::BowstringArray;
 use crate::expr_operations::{binary, unary};
@@ -197,12 +197,28 @@ pub unsafe extern "C" fn bowstring_expr_in_list(
     let all = || {
         // SAFETY: the caller's promise.
         let (x, values) = unsafe { (of(x, "x")?, &borrow(values, "values")?.array) };
-        let row = |i| Literal::try_from(&Scalar::try_new(&values.slice(i, 1)?)?);
-        let rows = (0..values.len()).map(row);
-        Ok::<_, Error>(x.in_list(rows.collect::<Result<Vec<Literal>>>()?))
+        Ok::<_, Error>(x.in_list(literals(values)?))
     };
     // SAFETY: the caller's promise.
     unsafe { made(all, out) }
+}
+
+/// The rows of an array as literals, which may take as many bytes as an expression. They are counted before
+/// they are made, because an array can have many more rows than bytes: one of nulls has none.
+fn literals(values: &DeviceArray) -> Result<Vec<Literal>> {
+    let most: usize = 256 << 20;
+    let mut bytes = values.len().saturating_mul(size_of::<Literal>());
+    let mut literals = vec![];
+    for row in 0..values.len() {
+        if bytes > most {
+            return Err(invalid("values: more than 256 MiB of literals"));
+        }
+        let literal = Literal::try_from(&Scalar::try_new(&values.slice(row, 1)?)?)?;
+        // Views share a text, but literals do not.
+        bytes = bytes.saturating_add(literal.bytes() - size_of::<Literal>());
+        literals.push(literal);
+    }
+    Ok(literals)
 }
 
 /// Takes at most `length` characters of text from character `start` on, which counts from the end if it is

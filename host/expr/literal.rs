@@ -83,8 +83,8 @@ impl Literal {
         Some(Literal::of(data_type.clone(), extended(bits, super::plan::number_of(data_type)?)))
     }
 
-    /// The memory that the value takes, in bytes.
-    pub(super) fn bytes(&self) -> usize {
+    /// The memory that the literal takes, in bytes.
+    pub fn bytes(&self) -> usize {
         let text = match &self.value {
             Value::Text(text) => text.len(),
             Value::Bytes(bytes) => bytes.len(),

@@ -1,6 +1,7 @@
 //! Tests expressions through the C interface: the meaning of each operation, their results, and their errors.
 
 mod handles;
+mod limits;
 
 use std::ffi::CString;
 use std::ptr::{null, null_mut};
