@@ -86,6 +86,7 @@ cat > "$work/known" <<'KNOWN'
 lanes gfx90a program_b8 five scalars that only code between tiles wants: lanes of a vector register keep them, memory none
 lanes gfx9-4-generic program_b8 the same
 lanes gfx942 program_b8 the same as gfx9-4-generic
+lanes gfx90a program_b16 one scalar, around the loop that divides: a lane of a vector register keeps it, memory none
 lanes gfx90a text_compare what two columns are found by, in nested loops: lanes of a vector register keep some of it, memory none
 lanes gfx9-4-generic text_compare the same
 lanes gfx942 text_compare the same as gfx9-4-generic

@@ -118,8 +118,9 @@ pub(super) async fn searched(column: &DeviceArray, values: &[i128], stream: &Str
     let rows = column.len();
     let mut parts = column.clone().into_parts();
     parts.data_type = DataType::FixedSizeBinary(width as i32);
-    let bytes =
-        cast(&DeviceArray::try_new(parts)?, &DataType::Binary, &CastOptions::default(), stream).await?;
+    let is_long = rows.saturating_mul(width) > i32::MAX as usize;
+    let to = if is_long { DataType::LargeBinary } else { DataType::Binary };
+    let bytes = cast(&DeviceArray::try_new(parts)?, &to, &CastOptions::default(), stream).await?;
     // The values themselves, their bytes in order, and the position of each.
     let _taken = stream.device().host_pool().reserve(size_of_val(values).saturating_mul(3))?;
     let mut list: Vec<[u8; 16]> = values.iter().map(|value| value.to_le_bytes()).collect();

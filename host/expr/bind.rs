@@ -356,6 +356,12 @@ impl Binder<'_> {
         }
     }
 
+    /// The treatment of decimals, times and durations that do not fit: always checked, even if arrow-rs'
+    /// function is called "wrapping".
+    pub(super) fn checked(&self) -> Bad {
+        if self.options.overflow == Overflow::Null { Bad::Null } else { Bad::Fails }
+    }
+
     pub(super) fn negate(&mut self, expr: &Expr, x: Typed) -> Result<Typed> {
         let number = self.number(expr, &x)?;
         let of = &x.data_type;
@@ -366,7 +372,11 @@ impl Binder<'_> {
         if !is_number && !matches!(of, DataType::Duration(_) | DataType::Interval(_)) {
             return Err(self.wrong(expr, format!("no arithmetic of {of}")));
         }
-        let bad = if x.data_type.is_floating() { Bad::Wraps } else { self.overflow() };
+        let bad = match &x.data_type {
+            of if of.is_floating() => Bad::Wraps,
+            of if of.is_integer() => self.overflow(),
+            _ => self.checked(),
+        };
         Ok(self.node(Op::Negate(bad), x.data_type.clone(), &[&x], expr))
     }
 }

@@ -79,7 +79,7 @@ impl Binder<'_> {
         b: &Typed,
     ) -> Result<Option<Typed>> {
         use DataType::{Date32, Date64, Duration, Timestamp};
-        let bad = self.overflow();
+        let bad = self.checked();
         let made = match (op, &a.data_type, &b.data_type) {
             (Arithmetic::Sub, Date32, Date32) => {
                 let [a, b] = [a, b].map(|x| self.node(Op::Widen, DataType::Int64, &[x], expr));

@@ -77,29 +77,52 @@ fn raised(
     if by == 0 {
         return Ok(value.clone());
     }
-    let most = decimal(to).map_or(0, |decimal| i32::from(decimal.max_precision));
-    let power = u32::try_from(by).ok().and_then(|by| 10i128.checked_pow(by)).filter(|_| by <= most);
-    let Some(power) = power else {
-        let types = format!("{} and {}", value.data_type, beside.data_type);
-        return Err(Error::invalid("expression", format!("{}: {types}: scales too far apart", short(expr))));
-    };
-    // A constant is multiplied here, if that fits.
-    let [least, most] = limits(binder.number(expr, value)?);
-    if let Op::Literal(Some(raw)) = binder.plan.nodes[value.id].op
-        && let Some(product) = raw.checked_mul(power).filter(|product| (least..=most).contains(product))
-    {
+    let power = power(by, to).ok_or_else(|| too_far(value, beside, expr))?;
+    if let Some(product) = product(binder, value, power, expr)? {
         return Ok(binder.literal(Some(product), to.clone(), expr));
     }
     let factor = binder.literal(Some(power), to.clone(), expr);
     // A row whose other operand is null has no result, so it cannot overflow.
-    let scaled = Op::Scaled(overflow(binder.options));
+    let scaled = Op::Scaled(binder.checked());
     Ok(binder.node(scaled, to.clone(), &[value, &factor, beside], expr))
 }
 
-/// The treatment of decimals that do not fit: always checked, even if arrow-rs' function is called
-/// "wrapping".
-fn overflow(options: &Options) -> Bad {
-    if options.overflow == super::Overflow::Null { Bad::Null } else { Bad::Fails }
+/// Ten to the power of `by`, if a type of decimals has room for it.
+fn power(by: i32, to: &DataType) -> Option<i128> {
+    let most = decimal(to).map_or(0, |decimal| i32::from(decimal.max_precision));
+    u32::try_from(by).ok().and_then(|by| 10i128.checked_pow(by)).filter(|_| by <= most)
+}
+
+fn too_far(value: &Typed, beside: &Typed, expr: &Expr) -> Error {
+    let types = format!("{} and {}", value.data_type, beside.data_type);
+    Error::invalid("expression", format!("{}: {types}: scales too far apart", short(expr)))
+}
+
+/// A constant times a power of ten, if that fits.
+fn product(binder: &Binder<'_>, value: &Typed, power: i128, expr: &Expr) -> Result<Option<i128>> {
+    let [least, most] = limits(binder.number(expr, value)?);
+    let Op::Literal(Some(raw)) = binder.plan.nodes[value.id].op else { return Ok(None) };
+    Ok(raw.checked_mul(power).filter(|product| (least..=most).contains(product)))
+}
+
+/// Divides a decimal that is first multiplied by a power of ten. The product may not fit where the quotient
+/// does, as in arrow-arith, so both are one step.
+fn quotient(
+    binder: &mut Binder<'_>,
+    (a, b): (&Typed, &Typed),
+    by: i32,
+    to: &DataType,
+    bad: Bad,
+    expr: &Expr,
+) -> Result<Typed> {
+    let power = power(by, to).ok_or_else(|| too_far(a, b, expr))?;
+    let op = Op::Arithmetic(Arithmetic::Div, bad);
+    if let Some(product) = product(binder, a, power, expr)? {
+        let a = binder.literal(Some(product), to.clone(), expr);
+        return Ok(binder.node(op, to.clone(), &[&a, b], expr));
+    }
+    let factor = binder.literal(Some(power), to.clone(), expr);
+    Ok(binder.node(op, to.clone(), &[a, b, &factor], expr))
 }
 
 /// Binds an operation on two decimals of one width.
@@ -131,13 +154,17 @@ pub(super) fn bind(
             if s1 + s2 > i32::from(x.max_scale) {
                 return Err(no(format!("{}: the scale would be more than {}", types, x.max_scale)));
             }
+            if s1 + s2 < i32::from(i8::MIN) {
+                return Err(no(format!("{}: the scale would be less than {}", types, i8::MIN)));
+            }
             (0, 0, p1 + p2 + 1, s1 + s2)
         }
         Arithmetic::Div => {
             // Four more digits, as in PostgreSQL and MySQL.
             let scale = (s1 + 4).min(i32::from(x.max_scale));
             let up = scale - s1 + s2;
-            (up.max(0), (-up).max(0), p1 + up, scale)
+            // A type has at least as many digits as its scale.
+            (up.max(0), (-up).max(0), (p1 + up).max(scale), scale)
         }
         Arithmetic::Rem => {
             let scale = s1.max(s2);
@@ -147,9 +174,11 @@ pub(super) fn bind(
     let precision = precision.clamp(1, i32::from(x.max_precision)) as u8;
     let to = (x.make)(precision, scale as i8);
     let by_zero = if options.division_by_zero_is_null { Bad::Null } else { Bad::Fails };
-    let (raised_a, raised_b) =
-        (raised(binder, &a, up1, &b, &to, expr)?, raised(binder, &b, up2, &a, &to, expr)?);
-    let overflow = overflow(options);
-    let bad = if matches!(op, Arithmetic::Div | Arithmetic::Rem) { by_zero } else { overflow };
+    let raised_b = raised(binder, &b, up2, &a, &to, expr)?;
+    if op == Arithmetic::Div && up1 > 0 {
+        return quotient(binder, (&a, &b), up1, &to, by_zero, expr);
+    }
+    let raised_a = raised(binder, &a, up1, &b, &to, expr)?;
+    let bad = if matches!(op, Arithmetic::Div | Arithmetic::Rem) { by_zero } else { binder.checked() };
     Ok(binder.node(Op::Arithmetic(op, bad), to, &[&raised_a, &raised_b], expr))
 }

@@ -188,8 +188,8 @@ pub enum DatePart {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Options {
-    /// Determines the result of integer overflow. Decimal overflow is an error, as in arrow-rs, unless this
-    /// option makes it null.
+    /// Determines the result of integer overflow. Overflow of decimals, times and durations is an error, as
+    /// in arrow-rs, unless this option makes it null.
     pub overflow: Overflow,
     /// Whether a division by zero, or one that overflows, results in null; otherwise it is an error. Floats
     /// always have a result.

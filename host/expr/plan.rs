@@ -54,7 +54,8 @@ pub(crate) enum Op {
     Test(u8),
     /// Whether the input is valid (`false`) or null (`true`). Never null.
     Valid(bool),
-    /// Arithmetic on integers, decimals (as integers) and floats.
+    /// Arithmetic on integers, decimals (as integers) and floats. A quotient may have a third input, a power
+    /// of ten by which the dividend is multiplied first; the product cannot overflow.
     Arithmetic(super::Arithmetic, Bad),
     Negate(Bad),
     /// A decimal times the second input, a power of ten. Null if the third input is null, whatever the
@@ -230,9 +231,12 @@ impl Plan {
             Op::Arithmetic(Arithmetic::Div, _) => node.inputs[1],
             _ => return Failure::Overflow,
         };
-        match self.nodes[divisor].op {
+        let is_widened = self.nodes[divisor].op == Op::Widen;
+        let of_divisor = if is_widened { self.nodes[divisor].inputs[0] } else { divisor };
+        match self.nodes[of_divisor].op {
             Op::Literal(Some(0)) => Failure::DivisionByZero,
             Op::Literal(Some(_)) => Failure::Overflow,
+            _ if node.inputs.len() > 2 => Failure::Either,
             // Only the minimum of a signed integer type has a quotient that overflows, and no decimal has
             // that value.
             _ if node.data_type.is_signed_integer() => Failure::Either,

@@ -2,6 +2,7 @@
 //! thread.
 
 mod decimals;
+mod quotients;
 mod scales;
 
 use std::sync::Arc;

@@ -126,11 +126,13 @@ fn functions(i: usize, of: &DataType, options: &Options, rng: &mut Random) -> Ve
             all.extend([x.clone() / y.clone(), x % y]);
         }
     }
-    if of.is_signed_integer() || of.is_floating() || of.is_decimal() || matches!(of, DataType::Duration(_)) {
+    // Decimals and durations fail instead of wrapping.
+    let is_checked = of.is_decimal() || matches!(of, DataType::Duration(_));
+    let is_null = options.overflow == Overflow::Null;
+    if of.is_signed_integer() || of.is_floating() || is_checked && is_null {
         all.extend([-a(), -s()]);
     }
-    // Decimals fail instead of wrapping.
-    if of.is_decimal() && options.overflow == Overflow::Null {
+    if of.is_decimal() && is_null {
         all.extend([a() + s(), a() - s(), a() * s(), a() / s(), a() % s(), s() + Literal::of(of.clone(), 7)]);
     }
     let dates = [DatePart::Year, DatePart::Month, DatePart::Day];

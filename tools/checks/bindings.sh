@@ -123,5 +123,5 @@ check python-gpus "the Python package on the stand-ins for CUDA and ROCm"
 check_python-gpus() {
     once standins
     once package
-    (cd python && LD_LIBRARY_PATH=$work/both "$work/venv/bin/pytest" tests/test_cuda_device.py tests/test_rocm_device.py)
+    (cd python && LD_LIBRARY_PATH=$work/both "$work/venv/bin/pytest" tests/test_cuda_device.py tests/test_cuda_memory.py tests/test_rocm_device.py)
 }

@@ -10,7 +10,7 @@ use super::compare;
 use super::numbers::{by_any, by_number, from_raw};
 use super::ranges::{Range, ranges};
 use super::slots::{Scratch, Slot, WORDS};
-use super::values::{arithmetic, choose, each_to, multiply, negate, widen};
+use super::values::{arithmetic, choose, each_to, multiply, negate, scaled_quotients, widen};
 use crate::array::{Buffer, DeviceArray};
 use crate::cpu::bitmap::Bits;
 use crate::cpu::{intrinsics, memory, rows};
@@ -296,6 +296,16 @@ impl<'a> Machine<'a> {
                     Arithmetic::Mul => multiply(number, a.view(), b.view(), asked, out, bad),
                     op => arithmetic(*op, number, a.view(), b.view(), out, bad),
                 }
+                return *then;
+            }
+            (Op::Arithmetic(_, then), &[a, b, by]) => {
+                slot.valid_as(&[a, b]);
+                scaled_quotients(
+                    number,
+                    [a, b, by].map(Slot::view),
+                    memory::bytes_of_mut(&mut slot.own),
+                    bad,
+                );
                 return *then;
             }
             (Op::Scaled(then), &[a, power, other]) => {

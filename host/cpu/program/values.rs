@@ -2,7 +2,7 @@
 
 use bowstring_kernels::map::function::{F16, Number};
 use bowstring_kernels::map::functions::{Function, FunctionCall};
-use bowstring_kernels::program::word::{plain_nan_f32, plain_nan_f64};
+use bowstring_kernels::program::word::{Word, plain_nan_f32, plain_nan_f64};
 
 use super::blocks::{self, BLOCK, View};
 use super::numbers::{by_integer, by_number};
@@ -80,6 +80,28 @@ pub(super) fn arithmetic(
             }),
         }),
     }
+}
+
+/// Divides decimals, of which the dividends are first multiplied by a constant; no product overflows.
+#[allow(clippy::unnecessary_cast, reason = "one of the types is the one that is cast to")]
+pub(super) fn scaled_quotients(number: Number, [a, b, by]: [View<'_>; 3], out: &mut [u8], bad: &mut [u64]) {
+    by_integer!(number, T => {
+        let mut bytes = [0; size_of::<T>()];
+        bytes.copy_from_slice(&by.bytes[..size_of::<T>()]);
+        let by = T::from_le_bytes(bytes);
+        blocks::zip(VectorLevel::Plain, a, b, out, bad, |a: T, b: T| {
+            if b == 0 {
+                return (0, true);
+            }
+            match a.checked_mul(by) {
+                Some(product) => product.overflowing_div(b),
+                None => {
+                    let (quotient, over) = (a as i128).quotient(by as i128, b as i128, false);
+                    (quotient as T, over || (quotient as T) as i128 != quotient)
+                }
+            }
+        });
+    });
 }
 
 /// Multiplies; decimals of 128 bits only in the rows that are asked for.

@@ -59,7 +59,10 @@ pub(super) fn lower(plan: &Plan, ends: &[End]) -> Result<Code, Id> {
             node.inputs.iter().for_each(|input| used[*input] = true);
         }
     }
-    let wide = (0..plan.nodes.len()).any(|id| used[id] && plan.number(id) == Number::I128);
+    // A dividend that is scaled first may need twice the bytes of its type.
+    let is_scaled =
+        |id: Id| matches!(plan.nodes[id].op, Op::Arithmetic(..)) && plan.nodes[id].inputs.len() > 2;
+    let wide = (0..plan.nodes.len()).any(|id| used[id] && (plan.number(id) == Number::I128 || is_scaled(id)));
     let limit = Need { values: VALUES, truths: if wide { 16 } else { 8 } };
     let mut lowering =
         Lowering { plan, wide, needs: Needs { plan, of: vec![] }, code: vec![], constants: vec![] };
@@ -162,6 +165,7 @@ impl Lowering<'_> {
                 step.bad = if cut.is_none() || divides { bad } else { Bad::Wraps };
                 self.fit(number, bad, id);
             }
+            (Op::Arithmetic(_, bad), &[a, b, by]) => self.scaled_quotient((a, b, by), bad, id, behind),
             (Op::Negate(bad), &[a]) => {
                 self.value(a, behind);
                 let number = self.plan.number(id);

@@ -49,6 +49,11 @@ impl Needs<'_> {
         }
     }
 
+    /// Whether a node is a column that an instruction can have as its operand.
+    pub fn is_column(&self, id: Id) -> bool {
+        matches!(self.plan.nodes[id].op, Op::Column(_)) && self.is_operand(id, false)
+    }
+
     pub fn need(&self, id: Id) -> Need {
         let node = &self.plan.nodes[id];
         let of = |input: Id| {
@@ -77,6 +82,8 @@ impl Needs<'_> {
                 Some((scaled, other)) => self.scaled(self.plan.nodes[scaled].inputs[0], other),
                 None => self.pair(a, b, false),
             },
+            (Op::Arithmetic(..), &[a, b, _]) if self.is_column(b) => of(a),
+            (Op::Arithmetic(..), &[a, b, _]) => of(b).and(of(a).behind(1, 0)),
             (Op::Coalesce, &[a, b]) if !self.is_truth(id) => self.pair(a, b, false),
             (Op::And | Op::Or, &[a, b]) => {
                 let (first, second) = self.truths_in_order(a, b);

@@ -54,6 +54,28 @@ impl Lowering<'_> {
         waits
     }
 
+    /// Makes the quotient of a scaled dividend the newest value.
+    pub fn scaled_quotient(&mut self, (a, b, by): (Id, Id, Id), bad: Bad, id: Id, behind: usize) {
+        let Op::Literal(Some(factor)) = self.plan.nodes[by].op else {
+            unreachable!("a factor is a constant")
+        };
+        let step = match self.needs.is_column(b) {
+            true => {
+                self.value(a, behind);
+                self.put_with(Does::Div, b, false, id)
+            }
+            false => {
+                self.value(b, behind);
+                self.value(a, behind + 1);
+                let step = self.put(Does::Div, id);
+                step.operand = Operand::Before;
+                step
+            }
+        };
+        (step.bad, step.detail) = (bad, factor.ilog10() as u8);
+        self.fit(self.plan.number(id), bad, id);
+    }
+
     /// Appends an instruction of two values, one of which is scaled beside the other.
     pub fn pair_with_scaled(
         &mut self,

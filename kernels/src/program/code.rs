@@ -82,7 +82,8 @@ codes! {
         Sub = 4,
         /// Sets `a` to `a * b`; bad where that overflows.
         Mul = 5,
-        /// Sets `a` to `a / b`, rounded towards zero; bad where `b` is zero or the quotient overflows.
+        /// Sets `a` to `a * 10^detail / b`, rounded towards zero; bad where `b` is zero or the quotient
+        /// overflows. The product cannot. With values of eight bytes the power must be 0.
         Div = 6,
         /// Sets `a` to the remainder `a - a / b * b`; bad where `b` is zero.
         Rem = 7,

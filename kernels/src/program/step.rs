@@ -5,7 +5,7 @@ use super::reduce::Sums;
 use super::rows::{gather, store, store_bits};
 use super::state::State;
 use super::task::Task;
-use super::word::{Word, civil, fit, floor, key, remainder};
+use super::word::{Word, civil, fit, floor, key, remainder, ten_to};
 use crate::column::{ColumnRow, OutputRow};
 use crate::memory::{Bits, TableRow};
 use crate::target::Wave;
@@ -71,11 +71,10 @@ impl<V: Word, const K: usize> State<V, K> {
             Add => bad = self.each_checked(b, |a, b| a.add(b, unsigned), wave),
             Sub => bad = self.each_checked(b, |a, b| a.sub(b, unsigned), wave),
             Mul => bad = self.each_checked(b, |a, b| a.mul(b, unsigned), wave),
-            Div => bad = self.each_checked(b, |a, b| {
-                let zero = b == V::default();
-                let (quotient, _, over) = a.div_rem(if zero { V::of_i64(1) } else { b }, unsigned);
-                (quotient, zero | over)
-            }, wave),
+            Div => {
+                let by = ten_to(detail & !u32::from(UNSIGNED));
+                bad = self.each_checked(b, |a, b| a.quotient(by, b, unsigned), wave);
+            },
             Rem => bad = self.each_checked(b, |a, b| {
                 let zero = b == V::default();
                 (a.div_rem(if zero { V::of_i64(1) } else { b }, unsigned).1, zero)

@@ -25,6 +25,10 @@ pub trait Word: Copy + Ord + Default + 'static {
     fn mul(self, other: Self, unsigned: bool) -> (Self, bool);
     /// Quotient and remainder, and whether the quotient overflowed. The divisor MUST NOT be zero.
     fn div_rem(self, other: Self, unsigned: bool) -> (Self, Self, bool);
+    /// The quotient of `self * by` and a divisor, rounded towards zero, and whether it overflowed, as it does if
+    /// the divisor is zero. `by` must be above zero; values of eight bytes do not use it. The product of others
+    /// may be larger than the type.
+    fn quotient(self, by: Self, other: Self, unsigned: bool) -> (Self, bool);
     /// The bitwise exclusive or.
     fn xor(self, other: Self) -> Self;
     /// All ones where the value is negative, else all zeros.
@@ -94,6 +98,13 @@ impl Word for i64 {
         let remainder = a.wrapping_sub(quotient.wrapping_mul(b));
         let over = !unsigned && self == i64::MIN && other == -1;
         (signed(quotient, negative != below), signed(remainder, negative), over)
+    }
+
+    #[inline(always)]
+    fn quotient(self, _: i64, other: i64, unsigned: bool) -> (i64, bool) {
+        let zero = other == 0;
+        let (quotient, _, over) = self.div_rem(if zero { 1 } else { other }, unsigned);
+        (quotient, zero | over)
     }
 
     #[inline(always)]
@@ -169,20 +180,19 @@ impl Word for i128 {
 
     #[inline(always)]
     fn div_rem(self, other: i128, _: bool) -> (i128, i128, bool) {
-        // Bit by bit: a division of sixteen bytes is a call on devices.
-        let (mut quotient, mut remainder, by) = (self.unsigned_abs(), 0u128, other.unsigned_abs());
-        let mut left = 128;
-        while left > 0 {
-            let carried = remainder >> 127 != 0;
-            remainder = remainder << 1 | quotient >> 127;
-            let goes = carried || remainder >= by;
-            remainder = if goes { remainder.wrapping_sub(by) } else { remainder };
-            quotient = quotient << 1 | u128::from(goes);
-            left -= 1;
-        }
-        let sign = |x: u128, negative: bool| if negative { x.wrapping_neg() as i128 } else { x as i128 };
+        let (quotient, remainder) = divided(0, self.unsigned_abs(), other.unsigned_abs());
         let over = self == i128::MIN && other == -1;
-        (sign(quotient, (self < 0) != (other < 0)), sign(remainder, self < 0), over)
+        (signed_wide(quotient, (self < 0) != (other < 0)), signed_wide(remainder, self < 0), over)
+    }
+
+    #[inline(always)]
+    fn quotient(self, by: i128, other: i128, _: bool) -> (i128, bool) {
+        let (b, negative) = (other.unsigned_abs(), (self < 0) != (other < 0));
+        let product = crate::map::function::wide::full_product(self.unsigned_abs(), by as u128);
+        let (quotient, _) = divided(product.high, product.low, b);
+        let made = signed_wide(quotient, negative);
+        // A quotient that fits has its sign, or is zero. No half of a product is below a divisor of zero.
+        (made, product.high >= b || (made < 0) != negative && quotient != 0)
     }
 
     #[inline(always)]
@@ -199,6 +209,41 @@ impl Word for i128 {
     fn shift_right(self, by: u32) -> i128 {
         (self as u128 >> by) as i128
     }
+}
+
+/// A power of ten. By sums, which need fewer registers than products.
+#[inline(always)]
+pub fn ten_to<V: Word>(power: u32) -> V {
+    let sum = |a: V, b: V| a.add(b, false).0;
+    let (mut made, mut left) = (V::of_i64(1), power);
+    while left > 0 {
+        let two = sum(made, made);
+        let four = sum(two, two);
+        made = sum(sum(four, four), two);
+        left -= 1;
+    }
+    made
+}
+
+/// Divides a number of two halves, of which the high one is below the divisor, and returns the remainder too.
+/// Bit by bit: a division of sixteen bytes is a call on devices.
+#[inline(always)]
+fn divided(high: u128, low: u128, by: u128) -> (u128, u128) {
+    let (mut quotient, mut remainder, mut left) = (low, high, 128);
+    while left > 0 {
+        let carried = remainder >> 127 != 0;
+        remainder = remainder << 1 | quotient >> 127;
+        let goes = carried || remainder >= by;
+        remainder = if goes { remainder.wrapping_sub(by) } else { remainder };
+        quotient = quotient << 1 | u128::from(goes);
+        left -= 1;
+    }
+    (quotient, remainder)
+}
+
+#[inline(always)]
+fn signed_wide(x: u128, negative: bool) -> i128 {
+    if negative { x.wrapping_neg() as i128 } else { x as i128 }
 }
 
 /// Truncates to the integer type in `detail`: its number of bits, and [`UNSIGNED`](super::code::UNSIGNED) for
