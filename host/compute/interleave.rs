@@ -29,13 +29,10 @@ pub fn interleave<C: Columns>(parts: &[&C], indices: &[(usize, usize)], stream: 
         if let Some((part, row)) = indices.iter().find(|place| unknown(place)) {
             return Err(Error::invalid("interleave", format!("no row {row} of part {part}")));
         }
-        let dictionaries = parts.iter().flat_map(|part| part.arrays());
-        let mut dictionaries =
-            dictionaries.filter(|array| matches!(array.data_type(), DataType::Dictionary(..)));
-        if dictionaries.next().is_some() {
-            of_few(parts, indices, stream)
-        } else {
-            of_all(parts, indices, stream)
+        let is_dictionary = |array: &DeviceArray| matches!(array.data_type(), DataType::Dictionary(..));
+        match parts.iter().flat_map(|part| part.arrays()).any(is_dictionary) {
+            true => of_few(parts, indices, stream),
+            false => of_all(parts, indices, stream),
         }
     })
 }
