@@ -73,12 +73,14 @@ with zipfile.ZipFile(sys.argv[1], "w", zipfile.ZIP_DEFLATED, compresslevel=9) as
         out.write(file)' "$wheels/weighed.zip" "$wheels/inside"
     # The aims were 6 and 14 MB. They were met before pickles, the doctor, expressions, casts of text on
     # devices, images for MI300, operations that can be awaited, sorts, groups, joins, windows and parking.
-    for bounded in "$wheels/weighed.zip 10800000" "$(echo "$wheels"/bowstring-*.tar.gz) 8000000" "$library 23600000"; do
+    local large=
+    for bounded in "$wheels/weighed.zip 11400000" "$(echo "$wheels"/bowstring-*.tar.gz) 8000000" "$library 24600000"; do
         read -r file most <<<"$bounded"
         bytes=$(stat -c %s "$file")
-        echo "${file##*/}: $bytes bytes"
-        [ "$bytes" -le "$most" ] || { echo "more than $most"; exit 1; }
+        echo "${file##*/}: $bytes bytes of at most $most"
+        [ "$bytes" -le "$most" ] || large=yes
     done
+    [ -z "$large" ] || exit 1
     python3 -m venv "$work/alone"
     "$work/alone/bin/pip" install --quiet --disable-pip-version-check "$wheel" numpy
     (cd "$wheels" && "$work/alone/bin/python" -c '
