@@ -39,7 +39,14 @@ pub(crate) fn batch_in(
     DeviceBatch::try_new(schema.clone(), arrays.collect::<Result<_>>()?, batch.num_rows()).map_err(external)
 }
 
+/// Converts an array to one of ours of a type, which has to be its own.
 fn array_in(array: &ArrayRef, to: &arrow_schema::DataType) -> Result<DeviceArray> {
+    let own = our_type(array.data_type());
+    // Fields inside may have other names, or be declared NOT NULL where the schema's are not: the parts are
+    // the same. All else would read the array's buffers as what they are not.
+    if !own.equals_datatype(to) && !to.contains(&own) {
+        return exec_err!("a column of {own} in a batch that has {to} there");
+    }
     from_arrow_data(&data_in(&array.to_data(), to)).map_err(external)
 }
 

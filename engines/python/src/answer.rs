@@ -29,23 +29,28 @@ const SHOWN: usize = 20;
 #[pyclass(frozen, module = "bowstring_sql")]
 pub struct Answer {
     query: DataFrame,
-    schema: SchemaRef,
     /// The rows, once they have been collected.
-    rows: Mutex<Option<Arc<Vec<RecordBatch>>>>,
+    rows: Mutex<Option<Arc<Rows>>>,
+}
+
+/// The rows of an answer. Their schema is the plan's: that of the query is older than the casts that make its
+/// types meet, so it may say an integer where the rows have a float.
+struct Rows {
+    schema: SchemaRef,
+    batches: Vec<RecordBatch>,
 }
 
 impl Answer {
     pub fn new(query: DataFrame) -> Answer {
-        let schema = Arc::new(query.schema().as_arrow().clone());
-        Answer { query, schema, rows: Mutex::new(None) }
+        Answer { query, rows: Mutex::new(None) }
     }
 
-    fn kept(&self) -> Option<Arc<Vec<RecordBatch>>> {
+    fn kept(&self) -> Option<Arc<Rows>> {
         self.rows.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Runs the query, unless it has run, with a progress bar if standard error is a terminal.
-    fn collected(&self, py: Python<'_>, progress: bool) -> PyResult<Arc<Vec<RecordBatch>>> {
+    fn collected(&self, py: Python<'_>, progress: bool) -> PyResult<Arc<Rows>> {
         if let Some(rows) = self.kept() {
             return Ok(rows);
         }
@@ -54,7 +59,8 @@ impl Answer {
             let context = Arc::new(query.task_ctx());
             let plan = query.create_physical_plan().await?;
             let _watch = progress.then(|| Watch::new(plan.clone()));
-            execute_stream(plan, context)?.try_collect::<Vec<_>>().await
+            let stream = execute_stream(plan, context)?;
+            Ok(Rows { schema: stream.schema(), batches: stream.try_collect().await? })
         })?;
         let rows = Arc::new(rows);
         *self.rows.lock().unwrap_or_else(PoisonError::into_inner) = Some(rows.clone());
@@ -64,12 +70,13 @@ impl Answer {
     /// The rows, or those that the query gives while they are read.
     fn batches(&self, py: Python<'_>) -> PyResult<Batches> {
         if let Some(rows) = self.kept() {
-            let all = (0..rows.len()).map(move |batch| Ok(rows[batch].clone()));
-            return Ok(batches_of(&self.schema, all));
+            let schema = rows.schema.clone();
+            let all = (0..rows.batches.len()).map(move |batch| Ok(rows.batches[batch].clone()));
+            return Ok(batches_of(&schema, all));
         }
         let mut stream = wait(py, self.query.clone().execute_stream())?;
-        let runtime = runtime()?;
-        Ok(batches_of(&self.schema, iter::from_fn(move || runtime.block_on(stream.next()))))
+        let (schema, runtime) = (stream.schema(), runtime()?);
+        Ok(batches_of(&schema, iter::from_fn(move || runtime.block_on(stream.next()))))
     }
 }
 
@@ -118,17 +125,17 @@ impl Answer {
     /// The names of the columns.
     #[getter]
     fn column_names(&self) -> Vec<String> {
-        self.schema.fields().iter().map(|field| field.name().clone()).collect()
+        self.query.schema().fields().iter().map(|field| field.name().clone()).collect()
     }
 
     fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
-        Ok(self.collected(py, true)?.iter().map(RecordBatch::num_rows).sum())
+        Ok(self.collected(py, true)?.batches.iter().map(RecordBatch::num_rows).sum())
     }
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
         let all = self.collected(py, true)?;
-        let (mut shown, mut rows) = (vec![RecordBatch::new_empty(self.schema.clone())], 0);
-        for batch in all.iter() {
+        let (mut shown, mut rows) = (vec![RecordBatch::new_empty(all.schema.clone())], 0);
+        for batch in &all.batches {
             shown.push(batch.slice(0, batch.num_rows().min(SHOWN.saturating_sub(rows))));
             rows += batch.num_rows();
         }

@@ -69,6 +69,22 @@ def test_tables_of_many_libraries(session: Session, tmp_path: Path) -> None:
         assert answer.to_arrow().to_pylist() == expected(), type(table)
 
 
+def test_answers_have_the_types_of_their_rows(session: Session) -> None:
+    """A query's types before DataFusion has made them meet are not those of its rows."""
+    session.register("t", ROWS)
+    long = "a text of more than twelve bytes"
+    answers: list[tuple[str, list[Any]]] = [
+        ("select case when x > 3 then 1 else 0.5 end as y from t where x < 9 order by x", [0.5, 0.5, 1.0]),
+        ("select * from (select 1 as y union all select 2.5) order by y", [1.0, 2.5]),
+        (f"select arrow_cast('{long}', 'Utf8View') as y union all select 'b' order by y", [long, "b"]),
+    ]
+    for query, right in answers:
+        assert pa.table(session.sql(query))["y"].to_pylist() == right
+        answer = session.sql(query).collect()
+        assert pa.table(answer)["y"].to_pylist() == right
+        assert f"{len(right)} rows" in repr(answer)
+
+
 def test_answers_of_many_libraries(session: Session) -> None:
     session.register("t", ROWS)
     answer = session.sql(GROUPS)

@@ -6,7 +6,10 @@ use bowstring::array::Batches;
 use bowstring::device::testing::{EmulatedDevice, EmulatorOptions};
 use bowstring::exchange::{batch_from_arrow, export_batches};
 use bowstring::{Device, DeviceBatch};
-use bowstring_datafusion::{DeviceTable, batches_at, name_device, session};
+use bowstring_datafusion::{DeviceTable, batches_at, batches_of, name_device, session};
+use datafusion::arrow::array::{ArrayRef, Int64Array, ListArray, RecordBatch};
+use datafusion::arrow::buffer::OffsetBuffer;
+use datafusion::arrow::datatypes::{DataType, Field, Schema};
 use datafusion::prelude::SessionConfig;
 
 use crate::support::*;
@@ -114,4 +117,34 @@ async fn orders_are_found_where_the_rows_are() {
     assert_eq!(ours(&plan(&context, "SELECT * FROM g ORDER BY n LIMIT 5").await), 1);
     assert_eq!(ours(&plan(&context, "SELECT * FROM t ORDER BY i32 LIMIT 5").await), 0);
     assert_eq!(ours(&plan(&context, "SELECT * FROM t WHERE b ORDER BY i32 LIMIT 5").await), 1);
+}
+
+/// Batches of one column of numbers.
+fn numbers(nullable: bool, values: Vec<Option<i64>>) -> RecordBatch {
+    let schema = Arc::new(Schema::new(vec![Field::new("n", DataType::Int64, nullable)]));
+    RecordBatch::try_new(schema, vec![Arc::new(Int64Array::from(values))]).unwrap()
+}
+
+/// Arrays of another type than a schema says are refused, and never read as what they are not.
+#[test]
+fn batches_have_the_types_of_their_stream() {
+    let batch = numbers(true, vec![Some(1)]);
+    let read = |told: DataType, batch: &RecordBatch| {
+        let schema = Arc::new(Schema::new(vec![Field::new("n", told, true)]));
+        batches_of(&schema, std::iter::once(Ok(batch.clone()))).next().unwrap()
+    };
+    assert_eq!(read(DataType::Int64, &batch).unwrap().len(), 1);
+    for told in [DataType::Float64, DataType::Int32, DataType::Utf8, DataType::Utf8View, DataType::Null] {
+        let error = read(told, &batch).unwrap_err().to_string();
+        assert!(error.contains("a column of Int64"), "{error}");
+    }
+    // Fields inside may have other names, or declare more than the stream does.
+    let list = |field: Field| -> DataType { DataType::List(Arc::new(field)) };
+    let strict = Arc::new(Field::new("item", DataType::Int64, false));
+    let (ends, items) = (OffsetBuffer::from_lengths([1]), Arc::new(Int64Array::from(vec![1])));
+    let lists: ArrayRef = Arc::new(ListArray::new(strict, ends, items, None));
+    let lists = RecordBatch::try_from_iter([("n", lists)]).unwrap();
+    assert!(read(list(Field::new("element", DataType::Int64, false)), &lists).is_ok());
+    assert!(read(list(Field::new("item", DataType::Int64, true)), &lists).is_ok());
+    assert!(read(list(Field::new("item", DataType::Int32, true)), &lists).is_err());
 }
