@@ -112,10 +112,13 @@ pub(crate) fn of_windows(functions: &[Arc<dyn WindowExpr>], schema: &SchemaRef) 
         if let Some(key) = keys.next() {
             return Some(Reason::Key { text: key.to_string(), of: type_text(key, schema) });
         }
+        let arguments = one.expressions();
+        if arguments.iter().any(is_pending) {
+            return Some(Reason::Subquery);
+        }
         if Function::translate(one, schema).is_some() {
             return None;
         }
-        let arguments = one.expressions();
         let of = || arguments.iter().map(|argument| type_text(argument, schema)).collect();
         let part = arguments.iter().find_map(|argument| of_expression(argument, schema));
         Some(part.unwrap_or_else(|| Reason::Function { text: one.name().to_owned(), of: of() }))

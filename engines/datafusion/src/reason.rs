@@ -46,7 +46,7 @@ pub enum Reason {
     ReadsNothing,
     /// Its first step is an operator of ours. Its last step needs the rows as another node partitions them.
     LastStep,
-    /// The condition of a join has a subquery.
+    /// The condition of a join, or a window function, has a subquery.
     Subquery,
     /// DataFusion is expected to be at least as fast on the CPU.
     Cpu,
@@ -90,7 +90,7 @@ impl fmt::Display for Reason {
                     "its first step is on the device; a node above relies on how its rows are partitioned"
                 )
             }
-            Reason::Subquery => write!(f, "its condition has a subquery"),
+            Reason::Subquery => write!(f, "it has a subquery, whose value is not known yet"),
             Reason::Cpu => write!(f, "DataFusion is as fast on the CPU"),
             Reason::FewRows { rows, least } => {
                 write!(f, "it reads about {rows} rows, fewer than bowstring.device_min_rows, {least}")

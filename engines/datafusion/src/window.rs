@@ -34,6 +34,7 @@ use crate::expression::translate;
 use crate::inputs::Inputs;
 use crate::literal::literal;
 use crate::made::{Made, has_type, options, scalar};
+use crate::subquery::has_pending;
 use crate::top::sort_column;
 use crate::types::our_type;
 
@@ -82,6 +83,10 @@ impl Window {
     /// Translates a node's functions; `None` if any of them has no counterpart.
     pub fn translate(node: &Arc<dyn ExecutionPlan>) -> Option<Window> {
         let functions = window_functions(node)?;
+        // Functions are bound to their literals, and a subquery has no value until it has run.
+        if has_pending(node.as_ref()).unwrap_or(true) {
+            return None;
+        }
         let bounded = node.downcast_ref::<BoundedWindowAggExec>();
         if bounded.is_some_and(|window| {
             window.input_order_mode != InputOrderMode::Sorted || window.state_observer().is_some()

@@ -68,7 +68,12 @@ async fn the_part_without_a_counterpart_is_named() {
         ),
         (
             "SELECT t.i32 FROM t LEFT JOIN u ON t.i32 = u.i32 AND t.d15 + u.d9 > (SELECT avg(d15) FROM t)",
-            &["HashJoinExec: its condition has a subquery"],
+            &["HashJoinExec: it has a subquery, whose value is not known yet"],
+        ),
+        (
+            "SELECT i8, sum(n * (SELECT max(i64) FROM t)) OVER (ORDER BY i8) AS x \
+             FROM (SELECT i8, count(i32) AS n FROM t GROUP BY i8)",
+            &["BoundedWindowAggExec: it has a subquery, whose value is not known yet"],
         ),
         (
             "SELECT x, ntile(3) OVER (ORDER BY x) FROM (SELECT DISTINCT i8 AS x FROM t)",

@@ -157,3 +157,18 @@ async fn windows_of_no_rows_have_none() {
         assert!(only_ours(&plan(&context, &sql).await), "{sql}");
     }
 }
+
+/// The value of a subquery is not known when a plan is made.
+#[tokio::test]
+async fn functions_of_subqueries_stay() {
+    let (context, plain) = two(2).await;
+    for function in [
+        "sum(n * (SELECT max(i64) FROM t)) OVER (ORDER BY i8)",
+        "first_value(n + (SELECT max(i64) FROM t)) OVER (ORDER BY i8)",
+        "lag(n + (SELECT max(i64) FROM t)) OVER (ORDER BY i8)",
+    ] {
+        let sql = format!("SELECT i8, {function} AS x FROM (SELECT i8, count(*) AS n FROM t GROUP BY i8)");
+        assert!(same(&context, &plain, &sql).await);
+        assert!(!ours_has(&plan(&context, &sql).await, "window=["), "{sql}");
+    }
+}
