@@ -199,7 +199,8 @@ fn shifted(
     let by = match arguments.get(1).map(scalar) {
         None => 1,
         Some(by) => match by? {
-            ScalarValue::Int64(by) => by.unwrap_or(1),
+            // DataFusion takes a null for 0, and an offset that is missing for 1.
+            ScalarValue::Int64(by) => by.unwrap_or(0),
             _ => return None,
         },
     };

@@ -68,6 +68,8 @@ async fn values_of_other_rows_are_datafusions() {
         "lag(i32, 100000, -1) OVER (ORDER BY ALL_COLUMNS)",
         "lag(day, -2) OVER (ORDER BY ALL_COLUMNS)",
         "lag(b, 0) OVER (ORDER BY ALL_COLUMNS)",
+        "lag(i64, CAST(NULL AS BIGINT)) OVER (ORDER BY ALL_COLUMNS)",
+        "lead(v, CAST(NULL AS BIGINT), 'none') OVER (ORDER BY ALL_COLUMNS)",
         "first_value(v) OVER (ORDER BY ALL_COLUMNS)",
         "last_value(f64) OVER (ORDER BY ALL_COLUMNS ROWS BETWEEN 3 PRECEDING AND 1 PRECEDING)",
         "last_value(i64) OVER (ORDER BY ALL_COLUMNS ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING)",
