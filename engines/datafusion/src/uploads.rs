@@ -1,9 +1,12 @@
 //! The input of a device: host batches, merged until they are large enough, or batches that are already on
 //! the device.
 
+use std::sync::Arc;
+
 use bowstring::{DeviceBatch, Stream};
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::compute::concat_batches;
+use datafusion::arrow::datatypes::{Schema, SchemaRef};
 use datafusion::error::Result;
 use datafusion::execution::memory_pool::MemoryReservation;
 use datafusion::physical_plan::SendableRecordBatchStream;
@@ -100,11 +103,11 @@ impl Uploads {
             bytes += bytes_of(&batch, &all)?;
             batches.push(batch);
         }
-        let Some(first) = batches.first() else { return Ok(None) };
         let _timer = self.counters.baseline.elapsed_compute().timer();
-        let batch = match batches.len() {
-            1 => first.clone(),
-            _ => concat_batches(&first.schema(), &batches).map_err(refused)?,
+        let batch = match &batches[..] {
+            [] => return Ok(None),
+            [one] => one.clone(),
+            [first, ..] => concat_batches(&nullable(&first.schema()), &batches).map_err(refused)?,
         };
         Ok(Some(Taken::Host { batch, bytes }))
     }
@@ -163,6 +166,12 @@ impl Uploads {
         let columns = self.columns.iter().map(|column| batch.columns()[*column].clone()).collect();
         Ok(Taken::Device(DeviceBatch::try_new(self.schema.clone(), columns, batch.len()).map_err(external)?))
     }
+}
+
+/// A schema of nullable fields: the first batch may declare a column NOT NULL in which others have nulls.
+fn nullable(schema: &Schema) -> SchemaRef {
+    let fields = schema.fields().iter().map(|field| field.as_ref().clone().with_nullable(true));
+    Arc::new(Schema::new(fields.collect::<Vec<_>>()))
 }
 
 /// All batches of a stream, on a device.

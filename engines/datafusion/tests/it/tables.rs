@@ -10,6 +10,7 @@ use bowstring_datafusion::{DeviceTable, batches_at, batches_of, name_device, ses
 use datafusion::arrow::array::{ArrayRef, Int64Array, ListArray, RecordBatch};
 use datafusion::arrow::buffer::OffsetBuffer;
 use datafusion::arrow::datatypes::{DataType, Field, Schema};
+use datafusion::datasource::MemTable;
 use datafusion::prelude::SessionConfig;
 
 use crate::support::*;
@@ -123,6 +124,27 @@ async fn orders_are_found_where_the_rows_are() {
 fn numbers(nullable: bool, values: Vec<Option<i64>>) -> RecordBatch {
     let schema = Arc::new(Schema::new(vec![Field::new("n", DataType::Int64, nullable)]));
     RecordBatch::try_new(schema, vec![Arc::new(Int64Array::from(values))]).unwrap()
+}
+
+/// Batches of a table may declare columns NOT NULL that the table does not.
+#[tokio::test]
+async fn batches_may_be_stricter_than_their_table() {
+    let batches = vec![numbers(false, vec![Some(1), Some(2)]), numbers(true, vec![None, Some(4), Some(2)])];
+    for device in ["emulator", "cpu", "off"] {
+        let context = on(device).await;
+        let table = MemTable::try_new(batches[1].schema(), vec![batches.clone()]).unwrap();
+        context.register_table("t", Arc::new(table)).unwrap();
+        for (sql, right) in [
+            ("SELECT n + 1 AS x FROM t WHERE n IS NULL OR n > 1", &["3", "3", "5", "null"][..]),
+            ("SELECT sum(n), count(n) FROM t", &["9|4"]),
+            ("SELECT n, count(*) FROM t GROUP BY n", &["1|1", "2|2", "4|1", "null|1"]),
+            ("SELECT a.n FROM t AS a JOIN t AS b ON a.n = b.n", &["1", "2", "2", "2", "2", "4"]),
+        ] {
+            let mut rows = rows(&context, sql).await.unwrap();
+            rows.sort();
+            assert_eq!(rows, right, "{sql} on {device}");
+        }
+    }
 }
 
 /// Arrays of another type than a schema says are refused, and never read as what they are not.
