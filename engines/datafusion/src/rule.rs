@@ -1,5 +1,7 @@
 //! The optimizer rule that puts our operators into plans.
 
+use std::cell::RefCell;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use bowstring::Device;
@@ -55,7 +57,7 @@ impl PhysicalOptimizerRule for DeviceRule {
         let options = DeviceOptions::of(config);
         match open(&options.device)? {
             None => Ok(plan),
-            Some(device) => Rewrite { device, options }.below(plan, false),
+            Some(device) => Rewrite { device, options, known: RefCell::default() }.below(plan, false),
         }
     }
 
@@ -72,6 +74,10 @@ impl PhysicalOptimizerRule for DeviceRule {
 struct Rewrite {
     device: Device,
     options: DeviceOptions,
+    /// Plans by their addresses, which they keep while they are here, and whether their rows will be on the
+    /// device. Several rules ask that of each node, and each answer asks it of the nodes below: without the
+    /// answers, the time of planning would double with each node.
+    known: RefCell<HashMap<*const (), (Arc<dyn ExecutionPlan>, bool)>>,
 }
 
 impl Rewrite {
@@ -145,6 +151,16 @@ impl Rewrite {
 
     /// Whether the rows of a plan will be on the device when our operators are in it.
     fn stays(&self, plan: &Arc<dyn ExecutionPlan>) -> Result<bool> {
+        let address = Arc::as_ptr(plan).cast::<()>();
+        if let Some((_, there)) = self.known.borrow().get(&address) {
+            return Ok(*there);
+        }
+        let there = self.will_stay(plan)?;
+        self.known.borrow_mut().insert(address, (plan.clone(), there));
+        Ok(there)
+    }
+
+    fn will_stay(&self, plan: &Arc<dyn ExecutionPlan>) -> Result<bool> {
         if passes_on(plan) || is_round_robin(plan) {
             let mut all = true;
             for input in plan.children() {
@@ -152,8 +168,8 @@ impl Rewrite {
             }
             return Ok(all);
         }
-        if let Some(whole) = self.gathered(plan, false)? {
-            return self.stays(&whole);
+        if self.gathered(plan, false)?.is_some() {
+            return Ok(true);
         }
         let there = is_on_device(plan, &self.device) || self.joined(plan).is_some();
         let in_one_step = self.in_one_step(plan, false)?.is_some_and(|ours| ours.stays_on_device());

@@ -174,3 +174,24 @@ async fn functions_of_subqueries_stay() {
         assert!(!ours_has(&plan(&context, &sql).await, "window=["), "{sql}");
     }
 }
+
+/// The time of planning grows with the number of windows, and does not double with each.
+#[tokio::test]
+async fn stacked_windows_are_planned_in_time() {
+    let (context, _) = two(1).await;
+    for always in [true, false] {
+        answer(&context, &format!("SET bowstring.always = {always}")).await.unwrap();
+        for rows in
+            ["(SELECT i8, i64, count(*) AS n FROM t GROUP BY i8, i64)", "(SELECT i8, i64, i32 AS n FROM t)"]
+        {
+            let mut sql = rows.to_owned();
+            for i in 0..20 {
+                let by = ["i8", "i64"][i % 2];
+                let n = format!("sum(n) OVER (PARTITION BY {by} ORDER BY n) AS n");
+                sql = format!("(SELECT i8, i64 + 1 AS i64, {n} FROM {sql} WHERE n > {i})");
+            }
+            let plan = plan(&context, &format!("SELECT * FROM {sql}")).await;
+            assert_eq!(only_ours(&plan), always);
+        }
+    }
+}
