@@ -3,8 +3,8 @@
 use std::future::Future;
 
 use bowstring::{DeviceArray, DeviceBatch, Pending};
-use datafusion::arrow::array::{Array, RecordBatch};
-use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::arrow::array::{Array, AsArray as _, RecordBatch};
+use datafusion::arrow::datatypes::{DataType, SchemaRef};
 use datafusion::error::Result;
 use datafusion::physical_plan::SendableRecordBatchStream;
 use datafusion::physical_plan::coalesce::LimitedBatchCoalescer;
@@ -61,7 +61,16 @@ pub(crate) fn parts(batch: &RecordBatch, each: usize) -> impl Iterator<Item = Re
 
 /// The bytes of some columns of a batch: of its rows only, even if they are slices of longer arrays.
 pub(crate) fn bytes_of(batch: &RecordBatch, columns: &[usize]) -> Result<usize> {
-    let bytes = columns.iter().map(|column| batch.column(*column).to_data().get_slice_memory_size());
+    let bytes = columns.iter().map(|column| {
+        let column = batch.column(*column);
+        // arrow-rs counts the views alone.
+        let behind_views = match column.data_type() {
+            DataType::Utf8View => column.as_string_view().total_buffer_bytes_used(),
+            DataType::BinaryView => column.as_binary_view().total_buffer_bytes_used(),
+            _ => 0,
+        };
+        column.to_data().get_slice_memory_size().map(|bytes| bytes + behind_views)
+    });
     bytes.sum::<std::result::Result<usize, _>>().map_err(refused)
 }
 
@@ -98,5 +107,23 @@ impl BatchSource<RecordBatch> for Together {
                 }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use datafusion::arrow::array::{ArrayRef, StringViewArray};
+
+    use super::*;
+
+    /// Text that is not in its view takes memory too, and that of rows outside of a slice takes none.
+    #[test]
+    fn views_are_counted_with_their_text() {
+        let texts = StringViewArray::from_iter_values((0..10).map(|row| "x".repeat(row * 10)));
+        let batch = RecordBatch::try_from_iter([("v", Arc::new(texts) as ArrayRef)]).unwrap();
+        assert_eq!(bytes_of(&batch, &[0]).unwrap(), 10 * 16 + 440);
+        assert_eq!(bytes_of(&batch.slice(8, 2), &[0]).unwrap(), 2 * 16 + 170);
     }
 }
