@@ -227,6 +227,10 @@ impl Error {
         Error::Invalid { operation, problem: problem.into() }
     }
 
+    pub(crate) fn out_of_host_memory(bytes: usize) -> Error {
+        Error::OutOfMemory { bytes, device: DeviceType::Cpu }
+    }
+
     pub(crate) fn out_of_spec(at: impl Into<String>, problem: impl Into<String>) -> Error {
         Error::OutOfSpec { at: at.into(), problem: problem.into() }
     }

@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 
 use bowstring::compute::Scalar;
 use bowstring::exchange;
-use bowstring::expr::{Expr, Literal, col, if_else, lit, nth};
+use bowstring::expr::{Expr, Literal, LiteralList, col, if_else, lit, nth};
 use bowstring::ffi::FFI_ArrowSchema;
 use bowstring::{DeviceArray, Error, Result};
 
@@ -203,20 +203,13 @@ pub unsafe extern "C" fn bowstring_expr_in_list(
     unsafe { made(all, out) }
 }
 
-/// The rows of an array as literals, which may take as many bytes as an expression. They are counted before
-/// they are made, because an array can have many more rows than bytes: one of nulls has none.
-fn literals(values: &DeviceArray) -> Result<Vec<Literal>> {
-    let most: usize = 256 << 20;
-    let mut bytes = values.len().saturating_mul(size_of::<Literal>());
-    let mut literals = vec![];
+/// The rows of an array as literals. They are counted before they are made, because an array can have many more
+/// rows than bytes: one of nulls has none.
+fn literals(values: &DeviceArray) -> Result<LiteralList> {
+    let mut literals = LiteralList::new();
+    literals.check_room(values.len())?;
     for row in 0..values.len() {
-        if bytes > most {
-            return Err(invalid("values: more than 256 MiB of literals"));
-        }
-        let literal = Literal::try_from(&Scalar::try_new(&values.slice(row, 1)?)?)?;
-        // Views share a text, but literals do not.
-        bytes = bytes.saturating_add(literal.bytes() - size_of::<Literal>());
-        literals.push(literal);
+        literals.push(Literal::try_from(&Scalar::try_new(&values.slice(row, 1)?)?)?)?;
     }
     Ok(literals)
 }

@@ -4,7 +4,6 @@ use super::bitmap::Bits;
 use super::{memory, rows};
 use crate::array::{Bitmap, DeviceArray, Parts, Slot};
 use crate::device::{HostPool, interrupt};
-use crate::ffi::DeviceType;
 use crate::threads::{among_threads, each_part};
 use crate::{Error, Result};
 
@@ -26,7 +25,7 @@ pub(super) fn fixed(arrays: &[DeviceArray], pool: &HostPool) -> Result<Option<De
     let count = arrays.iter().map(DeviceArray::len).try_fold(0usize, usize::checked_add);
     let bytes = count.and_then(|count| count.checked_mul(width));
     let (Some(count), Some(bytes)) = (count, bytes) else {
-        return Err(Error::OutOfMemory { bytes: usize::MAX, device: DeviceType::Cpu });
+        return Err(Error::out_of_host_memory(usize::MAX));
     };
     let mut values = pool.alloc(bytes)?;
     let (mut rest, mut parts) = (&mut values.bytes_mut()[..bytes], vec![]);

@@ -14,7 +14,6 @@ use std::sync::Arc;
 
 use super::fork::Guarded;
 use crate::array::Buffer;
-use crate::ffi::DeviceType;
 use crate::{Error, Result};
 
 /// Every block starts at a multiple of this: the alignment of GPU allocations, and more than any vector unit
@@ -186,7 +185,7 @@ impl HostPool {
 
     /// Allocates at least `bytes` of memory, of unspecified contents.
     pub fn alloc(&self, bytes: usize) -> Result<HostMemory> {
-        let out_of_memory = || Error::OutOfMemory { bytes, device: DeviceType::Cpu };
+        let out_of_memory = || Error::out_of_host_memory(bytes);
         let class = size_class(bytes).ok_or_else(out_of_memory)?;
         let kept = self.with(|state| {
             state.charge(class).ok_or_else(out_of_memory)?;
@@ -213,7 +212,7 @@ impl HostPool {
     /// Counts `bytes` that other libraries allocate against the limit, for as long as the result lives. It is
     /// also an error if the system does not have as many now.
     pub(crate) fn reserve(&self, bytes: usize) -> Result<Reserved> {
-        let out_of_memory = || Error::OutOfMemory { bytes, device: DeviceType::Cpu };
+        let out_of_memory = || Error::out_of_host_memory(bytes);
         self.with(|state| state.charge(bytes)).ok_or_else(out_of_memory)?;
         let reserved = Reserved { bytes, pool: self.clone() };
         let available = bytes < PROBED || available(bytes) || self.give_back_kept() && available(bytes);

@@ -11,7 +11,7 @@ const MOST_DEEP: u32 = 200;
 const MOST_PARTS: u32 = 20_000;
 
 /// The most bytes of values: binding copies each list once, as 16 bytes per number or as its text.
-const MOST_BYTES: usize = 256 << 20;
+pub(super) const MOST_BYTES: usize = 256 << 20;
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Extent {

@@ -29,6 +29,7 @@ mod decimal;
 mod extent;
 mod lists;
 mod literal;
+mod literal_list;
 mod numbers;
 pub(crate) mod plan;
 pub(crate) mod print;
@@ -48,6 +49,7 @@ pub(crate) use aggregate::{Bits, Finish, Fold, Folding, Function, Reduction};
 use extent::Extent;
 pub use literal::Literal;
 pub(crate) use literal::extended;
+pub use literal_list::LiteralList;
 
 /// An expression over the rows of a batch. See the [module](self).
 #[derive(Clone, Debug)]

@@ -1,6 +1,6 @@
 //! Expressions as Python writes them, not yet bound to columns: the operation that binds them reports errors.
 
-use bowstring::expr::{self, Aggregation as InnerAggregation, DatePart, Expr as Inner, Literal};
+use bowstring::expr::{self, Aggregation as InnerAggregation, DatePart, Expr as Inner, LiteralList};
 use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -8,7 +8,7 @@ use pyo3::types::{PyList, PyString, PyTuple};
 
 use crate::error::ours;
 use crate::items::items;
-use crate::pace::{Pace, push};
+use crate::pace::Pace;
 use crate::recipe::{self, Recipe};
 use crate::{plain, types, values};
 
@@ -195,16 +195,17 @@ pub fn no_exponent(given: &impl std::fmt::Display) -> PyErr {
 }
 
 /// Return the values of a list, as literals and as a list of Python.
-pub fn listed(values: &Bound<'_, PyAny>) -> PyResult<(Vec<Literal>, Py<PyAny>)> {
+pub fn listed(values: &Bound<'_, PyAny>) -> PyResult<(LiteralList, Py<PyAny>)> {
     if plain::is_text(values) {
         return Err(PyTypeError::new_err(format!("values: a list is needed, not {}", values.get_type())));
     }
     let (py, mut pace) = (values.py(), Pace::new());
-    let (mut literals, kept): (Vec<Literal>, _) = (vec![], PyList::empty(py));
+    let (mut literals, kept) = (LiteralList::new(), PyList::empty(py));
     for value in items(values)? {
         let value = value?;
         pace.object(py, 0)?;
-        push(&mut literals, values::literal(&value)?)?;
+        let literal = values::literal(&value)?;
+        ours(|| literals.push(literal))?;
         kept.append(value)?;
     }
     Ok((literals, kept.into_any().unbind()))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import struct
 from datetime import date, datetime, timedelta
@@ -242,6 +243,8 @@ def test_text_where_there_is_none(device: str) -> None:
         with pytest.raises(TypeError, match="values: a list is needed, not <class '(str|bytes|bytearray)'>"):
             col("s").is_in(text)  # type: ignore[arg-type]
     assert rows.evaluate(col("s").is_in(("abc",)))[0].to_pylist() == [True, False]
+    with pytest.raises(ValueError, match="more than 256 MiB of values"):
+        col("s").is_in(itertools.repeat(None))
     for where, words in [("keep", "str'>: the column is col.\"keep\".$"), ([True, False], "list'>$"), (bs.count_all(), "Aggregation'>$")]:
         for aggregate in [rows.aggregate, bs.BatchReader(rows).aggregate, lambda *given, **named: bs.aggregate(rows, *given, **named)]:
             with pytest.raises(TypeError, match=f"where: a bowstring.Expr is needed, not <class '.*{words}"):
