@@ -5,8 +5,10 @@ use std::sync::Arc;
 use arrow_schema::{DataType, Schema};
 
 use super::arrays::bytes_of;
+use super::evaluated::begin;
 use super::parking::{Parking, moved};
 use super::{CastOptions, cast, concat};
+use crate::pass::readable;
 use crate::{DeviceArray, DeviceBatch, Result, Stream};
 
 /// Rows in host memory.
@@ -28,6 +30,10 @@ impl HostRows {
         let mut columns = vec![];
         for column in rows.columns() {
             columns.push(parked(column, stream).await?);
+        }
+        if parking.is_some() {
+            // Whoever moves them reads them.
+            columns = arrived(columns, stream).await?;
         }
         Ok(HostRows { rows: retyped(rows, moved(columns, parking)?)?, types })
     }
@@ -52,6 +58,8 @@ impl HostRows {
 /// Uploads rows, one part after the other. At least one part is needed for the columns.
 pub(super) async fn uploaded(parts: &[HostRows], stream: &Stream) -> Result<DeviceBatch> {
     let here = Stream::cpu();
+    let columns = parts.iter().flat_map(|part| part.rows.columns().iter().cloned());
+    arrived(columns.collect(), stream).await?;
     let mut all: Vec<&DeviceBatch> = parts.iter().map(|part| &part.rows).collect();
     // Slices have all bytes of their texts, until they are copied.
     let none = parts.first().map(|part| part.rows.slice(0, 0)).transpose()?;
@@ -62,6 +70,15 @@ pub(super) async fn uploaded(parts: &[HostRows], stream: &Stream) -> Result<Devi
         columns.push(unparked(column, of, stream).await?);
     }
     retyped(&all, columns)
+}
+
+/// Waits until columns have been downloaded: operations of the host would block for that.
+pub(super) async fn arrived(columns: Vec<DeviceArray>, stream: &Stream) -> Result<Vec<DeviceArray>> {
+    let waiting = begin(stream, async move {
+        readable(&columns).await;
+        Ok(columns)
+    });
+    waiting?.await
 }
 
 /// A column in host memory, with text in place of views: views would keep the text of all other rows.

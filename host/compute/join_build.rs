@@ -3,6 +3,7 @@
 //! The one idea: if rows are more than the limit, both sides are divided by the same hash of their keys, and
 //! wait in host memory. Then parts are joined one after the other: no row has a partner in another part.
 
+use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -22,8 +23,8 @@ pub struct JoinBuild {
     memory: Option<usize>,
     parking: Option<Arc<dyn Parking>>,
     stream: Stream,
-    /// The rows on the device, and their keys.
-    held: Vec<(DeviceBatch, DeviceBatch)>,
+    /// The rows on the device, and their keys. If others are parked, these are to be.
+    held: VecDeque<(DeviceBatch, DeviceBatch)>,
     bytes: usize,
     rows: usize,
     parked: Option<Parked>,
@@ -45,7 +46,7 @@ impl JoinBuild {
     /// Joins with these options.
     pub fn new(options: &JoinOptions, stream: &Stream) -> JoinBuild {
         let (options, stream) = (options.clone(), stream.clone());
-        let (memory, parking, held) = (None, None, vec![]);
+        let (memory, parking, held) = (None, None, VecDeque::new());
         JoinBuild { options, memory, parking, stream, held, bytes: 0, rows: 0, parked: None }
     }
 
@@ -74,7 +75,8 @@ impl JoinBuild {
         self.parked.as_ref().map_or(0, |parked| parked.rows.bytes())
     }
 
-    /// Adds left rows and their keys. All batches have the same columns; the first may have no rows.
+    /// Adds left rows and their keys. All batches have the same columns; the first may have no rows. Rows are
+    /// added even if parking them fails, or is abandoned: the next call parks them.
     pub async fn push(&mut self, left: &DeviceBatch, keys: &[DeviceArray]) -> Result<()> {
         check_side(left, keys, &self.stream)?;
         // A batch without rows says only which columns there are.
@@ -82,26 +84,31 @@ impl JoinBuild {
             return Ok(());
         }
         if self.rows == 0 {
-            (self.held, self.bytes) = (vec![], 0);
+            self.held.clear();
         }
         self.rows += left.len();
-        let keys = unnamed(keys.to_vec())?;
-        if self.parked.is_some() {
-            return self.park(left, &keys).await;
-        }
         // Left rows are not parked before there are any: right rows with null keys depend on that. Buffers of
         // a batch without rows may be large.
-        if !left.is_empty() {
+        let keys = unnamed(keys.to_vec())?;
+        if self.parked.is_none() && !left.is_empty() {
             self.bytes += self.memory.map_or(0, |_| batch_bytes(left) + batch_bytes(&keys));
         }
-        self.held.push((left.clone(), keys));
-        if let Some(memory) = self.memory.filter(|memory| self.bytes > *memory) {
+        self.held.push_back((left.clone(), keys));
+        if let Some(memory) = self.memory.filter(|memory| self.bytes > *memory && self.parked.is_none()) {
             let columns = left.columns().len();
             let rows = PartedRows::new(self.parking.clone());
             self.parked = Some(Parked { rows, columns, bytes: memory / 2, nulls: false });
-            for (left, keys) in std::mem::take(&mut self.held) {
-                self.park(&left, &keys).await?;
-            }
+        }
+        self.park_held().await
+    }
+
+    /// Parks the rows on the device, if others are parked.
+    async fn park_held(&mut self) -> Result<()> {
+        while self.parked.is_some()
+            && let Some((left, keys)) = self.held.front().cloned()
+        {
+            self.park(&left, &keys).await?;
+            self.held.pop_front();
         }
         Ok(())
     }
@@ -117,7 +124,8 @@ impl JoinBuild {
     }
 
     /// Prepares the join for right rows from some streams. Each has a [`JoinProbe`](super::JoinProbe).
-    pub async fn finish(self, probes: usize) -> Result<BuiltJoin> {
+    pub async fn finish(mut self, probes: usize) -> Result<BuiltJoin> {
+        self.park_held().await?;
         let JoinBuild { options, parking, stream, held, rows, parked, .. } = self;
         let (form, ranges) = match parked {
             Some(parked) => {

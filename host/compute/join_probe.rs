@@ -54,6 +54,9 @@ pub struct JoinProbe {
     range: usize,
     prepared: Option<PreparedJoin>,
     visited: Visited,
+    /// What all probes have found in the present range, if this one has ended it: nothing unless it is the
+    /// last.
+    found: Option<Vec<Visited>>,
     /// The marks of all right rows, whatever their part: whether there are any, and nulls.
     all: Visited,
     ended: bool,
@@ -72,6 +75,7 @@ impl JoinProbe {
             range: 0,
             prepared: None,
             visited: Visited::default(),
+            found: None,
             all: Visited::default(),
             ended: false,
         }
@@ -82,7 +86,7 @@ impl JoinProbe {
         self.parked.bytes()
     }
 
-    /// Adds right rows and their keys.
+    /// Adds right rows and their keys. None are added if the call fails or is abandoned.
     pub async fn push(&mut self, right: &DeviceBatch, keys: &[DeviceArray]) -> Result<()> {
         check_side(right, keys, &self.stream)?;
         if self.ended {
@@ -121,27 +125,30 @@ impl JoinProbe {
 
     /// Says that no more right rows come.
     pub fn end(&mut self) -> Result<()> {
-        if self.ended {
-            return Ok(());
+        if !self.ended {
+            self.begin_range(0)?;
+            self.ended = true;
         }
-        self.ended = true;
-        self.begin_range()
+        Ok(())
     }
 
-    /// Returns the next rows that are known; `None` if there are none until more is pushed, or at all.
+    /// Returns the next rows that are known; `None` if there are none until more is pushed, or at all. After
+    /// a call that failed or was abandoned, the next one returns its rows.
     pub async fn next(&mut self) -> Result<Option<DeviceBatch>> {
+        // Whatever is taken off a list has been joined by then.
         loop {
-            let rows = if let Some((right, keys)) = self.waiting.pop_front() {
-                self.joined(right, keys).await?
-            } else if let Some(piece) = self.pieces.pop_front() {
-                let rows = uploaded(&piece, &self.stream).await?;
+            let rows = if !self.waiting.is_empty() {
+                let rows = self.joined().await?;
+                self.waiting.pop_front();
+                rows
+            } else if let Some(piece) = self.pieces.front() {
+                let rows = uploaded(piece, &self.stream).await?;
                 self.waiting.push_back(apart(&rows, self.right.fields().len())?);
+                self.pieces.pop_front();
                 continue;
             } else if self.ended && self.range < self.built.ranges.len() {
                 let rest = self.rest().await?;
-                self.range += 1;
-                self.prepared = None;
-                self.begin_range()?;
+                self.begin_range(self.range + 1)?;
                 rest
             } else {
                 return Ok(None);
@@ -152,10 +159,11 @@ impl JoinProbe {
         }
     }
 
-    fn begin_range(&mut self) -> Result<()> {
-        if let Some(parts) = self.built.ranges.get(self.range) {
+    fn begin_range(&mut self, range: usize) -> Result<()> {
+        if let Some(parts) = self.built.ranges.get(range) {
             self.pieces = self.parked.pieces(parts, self.built.part_bytes())?.into();
         }
+        (self.range, self.prepared, self.found) = (range, None, None);
         Ok(())
     }
 
@@ -166,16 +174,12 @@ impl JoinProbe {
         self.prepared.clone().ok_or_else(|| Error::invalid("join", "no left rows"))
     }
 
-    /// Joins right rows. If the result is larger than memory, that of the first half, and the other half
-    /// waits.
-    async fn joined(
-        &mut self,
-        mut right: DeviceBatch,
-        mut keys: Vec<DeviceArray>,
-    ) -> Result<Option<DeviceBatch>> {
+    /// Joins the first right rows that wait. If the result is larger than memory, that of the first half:
+    /// then the halves wait in their place.
+    async fn joined(&mut self) -> Result<Option<DeviceBatch>> {
         let prepared = self.prepared().await?;
-        loop {
-            match prepared.probe(&right, &keys, &self.stream).await {
+        while let Some((right, keys)) = self.waiting.front() {
+            match prepared.probe(right, keys, &self.stream).await {
                 Ok(Probed { rows, visited }) => {
                     self.visited = self.visited.and(&visited, &self.stream).await?;
                     return Ok(rows);
@@ -187,25 +191,30 @@ impl JoinProbe {
                         Ok((right.slice(from, len)?, keys))
                     };
                     let (here, later) = (halves(0, first)?, halves(first, rows - first)?);
+                    self.waiting.pop_front();
                     self.waiting.push_front(later);
-                    (right, keys) = here;
+                    self.waiting.push_front(here);
                 }
                 Err(error) => return Err(error),
             }
         }
+        Ok(None)
     }
 
     /// The left rows of the present range that are known when all right rows have been seen; the probe that
     /// ends the range last returns them.
     async fn rest(&mut self) -> Result<Option<DeviceBatch>> {
-        let mut found = std::mem::take(&mut self.visited);
-        found.saw_as(&self.all);
-        let Some(all) = self.built.end(self.range, found) else { return Ok(None) };
-        if !self.built.options.kind.has_rest() {
+        if self.found.is_none() {
+            let mut found = std::mem::take(&mut self.visited);
+            found.saw_as(&self.all);
+            self.found = Some(self.built.end(self.range, found).unwrap_or_default());
+        }
+        let all = self.found.as_deref().unwrap_or_default();
+        if all.is_empty() || !self.built.options.kind.has_rest() {
             return Ok(None);
         }
         let mut visited = Visited::default();
-        for one in &all {
+        for one in all {
             visited = visited.and(one, &self.stream).await?;
         }
         let prepared = self.prepared().await?;

@@ -12,7 +12,7 @@ use arrow_schema::SchemaRef;
 
 use super::cuts::cuts;
 use super::evaluated::check;
-use super::host_rows::{HostRows, batch_bytes, uploaded};
+use super::host_rows::{HostRows, arrived, batch_bytes, uploaded};
 use super::parking::Parking;
 use super::sort::{SortColumn, SortOptions, sort_by};
 use super::{concat, reach_all};
@@ -89,7 +89,8 @@ impl Sorting {
         self.runs.iter().map(HostRows::bytes).sum()
     }
 
-    /// Adds rows: all batches have the same columns.
+    /// Adds rows: all batches have the same columns. Rows are added even if parking them fails, or is
+    /// abandoned: the next call parks them.
     pub async fn push(&mut self, batch: &DeviceBatch) -> Result<()> {
         reach_all("sort_by", batch.columns(), &self.stream)?;
         let schema = self.schema.get_or_insert_with(|| batch.schema().clone());
@@ -115,19 +116,21 @@ impl Sorting {
     /// Sorts the rows on the device.
     async fn merge(&mut self) -> Result<()> {
         let Some(all) = together(&self.held, &self.stream).await? else { return Ok(()) };
-        self.held.clear();
+        // All rows stay here while they are sorted, because that may fail or be abandoned.
+        self.held = vec![all.clone()];
         let sorted = sorted(&all, &self.by, self.limit, &self.stream).await?;
         self.rows = sorted.len();
         self.bytes = self.memory.map_or(0, |_| batch_bytes(&sorted));
-        self.held.push(sorted);
+        self.held = vec![sorted];
         Ok(())
     }
 
     /// Moves the rows on the device to host memory, as a run.
     async fn park(&mut self) -> Result<()> {
         self.merge().await?;
-        let Some(run) = self.held.pop() else { return Ok(()) };
-        self.runs.push(HostRows::of(&run, self.parking.as_ref(), &self.stream).await?);
+        let Some(run) = self.held.first() else { return Ok(()) };
+        self.runs.push(HostRows::of(run, self.parking.as_ref(), &self.stream).await?);
+        self.held.clear();
         (self.rows, self.bytes) = (0, 0);
         Ok(())
     }
@@ -157,6 +160,7 @@ impl Sorting {
             keys.collect::<Vec<_>>()
         };
         let keys: Vec<_> = self.runs.iter().map(keys).collect();
+        arrived(keys.concat(), &self.stream).await?;
         let options: Vec<_> = self.by.iter().map(|(_, options)| *options).collect();
         let ends = cuts(&keys, &options, (bytes / of_row.max(1)).max(1)).await?;
         let mut starts = vec![0; self.runs.len()];
@@ -183,18 +187,20 @@ pub struct Sorted {
 }
 
 impl Sorted {
-    /// Returns the next rows; `None` at the end.
+    /// Returns the next rows; `None` at the end. After a call that failed or was abandoned, the next one
+    /// returns its rows.
     pub async fn next(&mut self) -> Result<Option<DeviceBatch>> {
         if let Some(whole) = self.whole.take() {
             return Ok(Some(whole));
         }
-        let Some(ranges) = self.ranges.pop_front().filter(|_| self.left > 0) else { return Ok(None) };
+        let Some(ranges) = self.ranges.front().filter(|_| self.left > 0) else { return Ok(None) };
         let parts = self.runs.iter().zip(ranges).filter(|(_, rows)| !rows.is_empty());
         let parts = parts.map(|(run, rows)| run.slice(rows.start, rows.len()));
         // Equal rows stay in the order of their runs, which is that in which they came.
         let there = uploaded(&parts.collect::<Result<Vec<_>>>()?, &self.stream).await?;
         let made = sorted(&there, &self.by, Some(self.left.min(there.len())), &self.stream).await?;
         self.left -= made.len();
+        self.ranges.pop_front();
         Ok(Some(made))
     }
 }

@@ -1,5 +1,6 @@
 //! The one test binary: a file per topic.
 
+mod abandoned;
 mod accumulators;
 mod accumulators_of_all;
 mod array_agg;
