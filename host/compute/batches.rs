@@ -79,13 +79,12 @@ pub fn sort_batches(
     let mut sorting = Sorting::new(by, stream).limited(limit, memory);
     let to = schema.clone();
     let made = made_later(move || {
-        let _current = on.enter()?;
         for batch in batches {
-            block_on(sorting.push(&batch?))?;
+            entered(&on, sorting.push(&batch?))?;
         }
-        let mut sorted = block_on(sorting.finish())?;
+        let mut sorted = entered(&on, sorting.finish())?;
         let on = on.clone();
-        Ok(std::iter::from_fn(move || next(&on, || block_on(sorted.next()))))
+        Ok(std::iter::from_fn(move || entered(&on, sorted.next()).transpose()))
     });
     Batches::new(schema, stream.device().place(), made.map(move |batch| under(&to, &batch?)))
 }
@@ -99,7 +98,6 @@ pub fn join_batches(
     memory: Option<usize>,
     stream: &Stream,
 ) -> Result<Batches> {
-    let _current = stream.enter()?;
     let schemas = [left.schema().clone(), right.schema().clone()];
     let [no_left, no_right] = schemas.each_ref().map(|schema| without_rows(schema, stream));
     let (no_left, no_right) = (no_left?, no_right?);
@@ -113,33 +111,33 @@ pub fn join_batches(
     let mut build = JoinBuild::new(options, stream).limited(memory);
     let (to, on) = (schema.clone(), stream.clone());
     let made = made_later(move || {
-        let _current = on.enter()?;
         for batch in std::iter::once(Ok(no_left)).chain(left) {
             let batch = batch?;
-            block_on(build.push(&batch, &of(&left_on, &batch)?))?;
+            entered(&on, build.push(&batch, &of(&left_on, &batch)?))?;
         }
-        let built = Arc::new(block_on(build.finish(1))?);
+        let built = Arc::new(entered(&on, build.finish(1))?);
         let (mut probe, mut right) = (JoinProbe::new(&built, &schemas[1], &on), Some(right));
+        let on = on.clone();
         let mut rows = move || loop {
-            if let Some(rows) = block_on(probe.next())? {
+            if let Some(rows) = entered(&on, probe.next())? {
                 return Ok(Some(rows));
             }
             match right.as_mut().and_then(Iterator::next).transpose()? {
-                Some(batch) => block_on(probe.push(&batch, &of(&right_on, &batch)?))?,
+                Some(batch) => entered(&on, probe.push(&batch, &of(&right_on, &batch)?))?,
                 None if right.take().is_some() => probe.end()?,
                 None => return Ok(None),
             }
         };
-        let on = on.clone();
-        Ok(std::iter::from_fn(move || next(&on, &mut rows)))
+        Ok(std::iter::from_fn(move || rows().transpose()))
     });
     Ok(Batches::new(schema, stream.device().place(), made.map(move |batch| under(&to, &batch?))))
 }
 
-/// The next batch of what runs on a stream.
-fn next(stream: &Stream, made: impl FnOnce() -> Result<Option<DeviceBatch>>) -> Option<Result<DeviceBatch>> {
-    let entered = stream.enter();
-    entered.and_then(|_current| made()).transpose()
+/// Runs an operation on a stream, and blocks until it ends. The device is current only meanwhile: the sources
+/// of batches may be foreign code, which relies on its own.
+fn entered<T>(stream: &Stream, operation: impl Future<Output = Result<T>>) -> Result<T> {
+    let _current = stream.enter()?;
+    block_on(operation)
 }
 
 /// Validates each batch, as by [`validate_batch`](crate::exchange::validate_batch), and passes it on
