@@ -106,12 +106,20 @@ impl Core {
     /// Makes the device current on the calling thread until the result is dropped. Each call makes it current
     /// by itself if need be; this saves an operation's calls from doing so one by one.
     pub fn enter(&self) -> Result<Entered<'_>> {
-        if self.is_parents() {
-            let reason = "it was opened before this process was forked".to_owned();
-            return Err(Error::NoDevice { device: self.place().device_type, reason });
-        }
+        self.refuse_fork()?;
         let before = self.driver.enter().map_err(|failure| error(&self.driver, failure))?;
         Ok(Entered(self, before, PhantomData))
+    }
+
+    /// Returns [`Error::NoDevice`] in a process that was forked after the device was opened.
+    pub fn refuse_fork(&self) -> Result<()> {
+        match self.is_parents() {
+            true => Err(Error::NoDevice {
+                device: self.place().device_type,
+                reason: "it was opened before this process was forked".to_owned(),
+            }),
+            false => Ok(()),
+        }
     }
 
     /// Returns the number of the next event that is recorded. Numbers begin at 1.
@@ -121,7 +129,7 @@ impl Core {
 
     /// Whether this process was forked after the device was opened. The runtime does not work then, and no
     /// work ever passes.
-    fn is_parents(&self) -> bool {
+    pub fn is_parents(&self) -> bool {
         self.process != fork::generation()
     }
 
@@ -162,6 +170,7 @@ impl Core {
 
     /// A spare event, or a new one.
     pub fn take_event(&self) -> Result<OwnedEvent> {
+        self.refuse_fork()?;
         let spare = lock(&self.events).pop();
         spare.map_or_else(|| OwnedEvent::create(&self.driver), Ok)
     }
@@ -254,7 +263,7 @@ impl Core {
             consumers.closed = true;
             std::mem::take(&mut consumers.released)
         };
-        drop(released);
+        released.into_iter().for_each(|released| let_go_late(&self.service, released));
     }
 
     /// Drops everything that is kept, even if its work has not passed: for tests, which must notice.
@@ -265,6 +274,10 @@ impl Core {
 
     /// Drops things that were kept for work that has passed. Does not block.
     pub fn retire(&self) {
+        // No work passes in a forked child, and the producers of what it uses are in the parent.
+        if self.is_parents() {
+            return;
+        }
         self.fence();
         let mut passed = vec![];
         {

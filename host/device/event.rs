@@ -171,6 +171,7 @@ impl Event {
 impl Ready for Event {
     fn is_ready(&self) -> Result<bool> {
         if !self.0.passed.load(Ordering::Acquire) {
+            self.0.core.refuse_fork()?;
             if self.recording() == 0 || !self.native().query()? {
                 return Ok(false);
             }
@@ -182,6 +183,7 @@ impl Ready for Event {
 
     fn wait(&self) -> Result<()> {
         if !self.0.passed.load(Ordering::Acquire) {
+            self.0.core.refuse_fork()?;
             self.0.core.count_synchronisation();
             self.native().synchronise()?;
             self.0.passed.store(true, Ordering::Release);
@@ -205,7 +207,10 @@ impl fmt::Debug for Event {
 impl Drop for Inner {
     fn drop(&mut self) {
         if let Some(native) = self.native.take() {
-            self.core.give_event(native);
+            match self.core.is_parents() {
+                true => std::mem::forget(native),
+                false => self.core.give_event(native),
+            }
         }
     }
 }

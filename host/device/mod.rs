@@ -182,11 +182,14 @@ impl Drop for Inner {
     /// Waits for the device's work when the last handle is dropped, and drops its inputs. Memory that comes
     /// back later is not kept.
     fn drop(&mut self) {
-        if let Some(gpu) = &self.gpu {
-            gpu.drain();
-            gpu.close();
-            gpu.pool().set_keep(0);
+        let Some(gpu) = self.gpu.take() else { return };
+        if gpu.is_parents() {
+            // The parent may have held any of its locks while it forked.
+            return std::mem::forget(gpu);
         }
+        gpu.drain();
+        gpu.close();
+        gpu.pool().set_keep(0);
     }
 }
 

@@ -232,9 +232,12 @@ impl Memory {
 
 impl Drop for Memory {
     fn drop(&mut self) {
-        let used = lock(&self.used).take();
-        if let Some(allocation) = self.allocation.take() {
-            self.pool.give_back(allocation, used, self.stream);
+        let Some(allocation) = self.allocation.take() else { return };
+        if self.pool.core.is_parents() {
+            // Memory of the parent's, which may have held the pool's lock while it forked.
+            return std::mem::forget(allocation);
         }
+        let used = lock(&self.used).take();
+        self.pool.give_back(allocation, used, self.stream);
     }
 }

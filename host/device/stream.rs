@@ -74,6 +74,7 @@ impl GpuStream {
     /// Begins an operation: its work waits for the work that the caller has put on the stream so far. An
     /// error if the stream is being captured into a graph.
     pub fn enter(&self, core: &Core, operation: &'static str) -> Result<()> {
+        core.refuse_fork()?;
         let Some(callers) = &self.callers else { return self.owned.refuse_capture(operation) };
         callers.refuse_capture(operation)?;
         let event = core.take_event()?;

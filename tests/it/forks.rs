@@ -142,10 +142,37 @@ fn a_gpu_that_the_parent_opened_is_an_error() {
     }
     let stream = bowstring::Device::emulated().stream().unwrap();
     let values = from_arrow(&Int32Array::from(vec![1, 2])).unwrap();
-    stream.upload(&values).unwrap().wait().unwrap();
+    let there = stream.upload(&values).unwrap();
+    there.wait().unwrap();
     let work = || {
-        let uploaded = stream.upload(&values);
-        assert!(matches!(uploaded, Err(bowstring::Error::NoDevice { .. })), "{uploaded:?}");
+        let refused = |error: Option<bowstring::Error>| {
+            assert!(matches!(error, Some(bowstring::Error::NoDevice { .. })), "{error:?}");
+        };
+        refused(stream.upload(&values).err());
+        refused(stream.copy(&there).err());
+        refused(stream.transfer(&there, &stream).err().or(stream.copy(&there).err()));
+        refused(stream.synchronise().err());
+        refused(stream.mark().err());
+        // Nothing is asked of the device for an array that is known to be there.
+        there.wait().unwrap();
     };
     assert_eq!(forked(Duration::from_secs(20), work), Some(0));
+    // Another thread may hold any lock of the device's while a child is made that drops arrays.
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                while !stop.load(Ordering::Relaxed) {
+                    drop(stream.upload(&values).unwrap());
+                }
+            });
+        }
+        let hung = (0..100).filter(|_| {
+            let taken = stream.upload(&values).unwrap();
+            forked(Duration::from_secs(10), || drop((taken, there.clone()))) != Some(0)
+        });
+        let hung = hung.count();
+        stop.store(true, Ordering::Relaxed);
+        assert_eq!(hung, 0, "children that did not end");
+    });
 }
