@@ -120,14 +120,16 @@ pub(crate) fn hold_back(stream: &OwnedStream, place: Place, ready: &dyn Ready) -
     ready.wait()
 }
 
+/// The GPU on which an event is recorded; `None` for those of no GPU.
+pub(super) fn core_of(ready: &Arc<dyn Ready>) -> Option<Arc<Core>> {
+    let any: &dyn std::any::Any = &**ready;
+    let own = any.downcast_ref::<Event>().map(Event::core);
+    own.or_else(|| any.downcast_ref::<ForeignEvent>().map(ForeignEvent::core)).cloned()
+}
+
 /// Joins several events into one, recorded after all of them on the service stream of the first one's device.
 /// The host waits only for events of other runtimes, and for values of [`Ready`] that have no native event.
 pub(crate) fn joined(all: Vec<Arc<dyn Ready>>) -> Result<Option<Arc<dyn Ready>>> {
-    let core_of = |ready: &Arc<dyn Ready>| {
-        let any: &dyn std::any::Any = &**ready;
-        let own = any.downcast_ref::<Event>().map(Event::core);
-        own.or_else(|| any.downcast_ref::<ForeignEvent>().map(ForeignEvent::core)).cloned()
-    };
     let Some(core) = all.iter().find_map(core_of) else {
         return all.iter().try_for_each(|ready| ready.wait()).map(|()| None);
     };

@@ -6,8 +6,7 @@ use std::sync::Arc;
 use super::core::{Core, Held};
 use super::event::Event;
 use super::handles::{SharedDriver, Source, read_back};
-use super::pool::{DevicePool, Memory};
-use super::released::{Reader, Released};
+use super::pool::DevicePool;
 use super::staging::{Staged, Staging};
 use crate::Result;
 use crate::array::{Buffer, DeviceArray, Ready};
@@ -80,16 +79,6 @@ impl Gpu {
     /// Keeps things until the event, on stream number `stream`, has passed: see [`Core::retire`].
     pub fn keep(&self, stream: u64, until: &Event, kept: Vec<Kept>) {
         self.hold(stream, Box::new(KeptUntil { until: until.clone(), _kept: kept }));
-    }
-}
-
-/// Drops an array that a consumer has read on a stream of its own. If the memory is ours, it is freed only
-/// after the consumer's work has passed.
-pub(crate) fn let_go(array: DeviceArray, reader: Reader) {
-    let bitmap = array.validity().map(|bits| &bits.buffer);
-    let mut owners = array.buffers().iter().chain(bitmap).map(Buffer::owner);
-    if let Some(memory) = owners.find_map(|owner| owner.clone().downcast::<Memory>().ok()) {
-        memory.core().let_go(Released::new(array, reader));
     }
 }
 

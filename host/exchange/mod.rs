@@ -14,6 +14,7 @@ mod nodes;
 mod streams;
 mod validate;
 
+pub use crate::device::Lent;
 pub(crate) use arrow::lacks_nulls;
 pub use arrow::{batch_from_arrow, batch_to_arrow, from_arrow, from_arrow_data, to_arrow, to_arrow_data};
 pub use async_streams::{

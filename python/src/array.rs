@@ -1,11 +1,12 @@
 //! The class `Array`: a library array with the field that it was imported with.
 
 use std::collections::HashMap;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use arrow_schema::Field;
 use bowstring::array::Place;
 use bowstring::compute::{self, CastOptions};
+use bowstring::exchange::Lent;
 use bowstring::ffi::{ArrowArray, ArrowDeviceArray, FFI_ArrowSchema};
 use bowstring::{DeviceArray as Inner, exchange};
 use pyo3::prelude::*;
@@ -22,9 +23,9 @@ use crate::error::{detached, ours};
 pub struct Array {
     pub array: Inner,
     pub field: Field,
-    /// The booleans as bytes, made for the CUDA array interface: its consumer relies on this object to keep
-    /// them.
-    pub bytes: OnceLock<Inner>,
+    /// The array that the CUDA array interface has named, with booleans as bytes: its consumer relies on this
+    /// object to keep it.
+    pub lent: OnceLock<Arc<Lent>>,
     /// The method of another library's object that the array was imported by, or `None` if it was made here.
     pub source: Option<&'static str>,
 }
@@ -33,13 +34,13 @@ impl Array {
     /// Makes an array with a field, whose type is replaced by the array's own.
     pub fn new(array: Inner, field: &Field) -> Array {
         let field = field.clone().with_data_type(array.data_type().clone());
-        Array { array, field, bytes: OnceLock::new(), source: None }
+        Array { array, field, lent: OnceLock::new(), source: None }
     }
 
     /// Makes an array whose field is nullable and has an empty name.
     pub fn nameless(array: Inner) -> Array {
         let field = Field::new("", array.data_type().clone(), true);
-        Array { array, field, bytes: OnceLock::new(), source: None }
+        Array { array, field, lent: OnceLock::new(), source: None }
     }
 
     /// Records the method of another library's object that the array was imported by.

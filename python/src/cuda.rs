@@ -7,7 +7,7 @@ use std::sync::Arc;
 use arrow_schema::DataType;
 use bowstring::array::{Bitmap, DeviceArray as Inner, Place};
 use bowstring::compute::{self, CastOptions, tensors};
-use bowstring::exchange;
+use bowstring::exchange::{self, Lent};
 use bowstring::ffi::DeviceType;
 use bowstring::ffi::dlpack::{
     DLDataType, DLDevice, DLManagedTensorVersioned, DLTensor, ManagedTensor, Owned,
@@ -33,13 +33,13 @@ pub fn cuda_interface<'py>(py: Python<'py>, array: &Bound<'py, Array>) -> PyResu
 
 /// A mask as an object that has only the CUDA array interface.
 #[pyclass(frozen)]
-struct Mask(Inner);
+struct Mask(Lent);
 
 #[pymethods]
 impl Mask {
     #[getter]
     fn __cuda_array_interface__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        interface_of(py, &self.0, "|b1")
+        interface_of(py, self.0.array(), "|b1")
     }
 }
 
@@ -67,9 +67,13 @@ fn interface<'py>(py: Python<'py>, array: &Array) -> PyResult<Bound<'py, PyDict>
     let dict = match with_bytes(values.data_type()) {
         Some(to) => {
             let made = bytes(py, &whole, &to)?;
-            interface_of(py, array.bytes.get_or_init(|| made), "|b1")?
+            let lent = array.lent.get_or_init(|| Arc::new(Lent::new(made)));
+            interface_of(py, lent.array(), "|b1")?
         }
-        None => interface_of(py, &whole, "")?,
+        None => {
+            let lent = array.lent.get_or_init(|| Arc::new(Lent::new(whole)));
+            interface_of(py, lent.array(), "")?
+        }
     };
     if nulls > 0 {
         if let DataType::FixedSizeList(..) = values.data_type() {
@@ -78,7 +82,7 @@ fn interface<'py>(py: Python<'py>, array: &Array) -> PyResult<Bound<'py, PyDict>
         let stream = device_stream(values.place())?;
         let valid = detached(py, || compute::is_not_null(values, &stream).wait())?;
         let mask = bytes(py, &valid, &DataType::UInt8)?;
-        dict.set_item("mask", Bound::new(py, Mask(mask))?)?;
+        dict.set_item("mask", Bound::new(py, Mask(Lent::new(mask)))?)?;
     }
     Ok(dict)
 }

@@ -8,7 +8,7 @@ use arrow_array::{ArrayRef, Int64Array};
 use arrow_schema::Field;
 use bowstring::compute::tensors::export_tensor;
 use bowstring::device::testing;
-use bowstring::exchange::{export_array, from_arrow};
+use bowstring::exchange::{Lent, export_array, from_arrow, import_array};
 use bowstring::ffi::dlpack::{DLManagedTensor, ManagedTensor};
 use bowstring::{DeviceArray, Stream};
 
@@ -32,6 +32,8 @@ enum Consumer {
     /// Through Arrow's interface, which names no streams, on a stream that the legacy default stream waits
     /// for.
     Arrow,
+    /// By its address, which is all that the CUDA array interface gives.
+    Address,
 }
 
 fn upload(stream: &Stream, first: i64) -> DeviceArray {
@@ -65,7 +67,7 @@ impl Consumer {
                 let ours = device.stream().unwrap();
                 (ours.native_handle().map(<*mut c_void>::addr).unwrap(), Some(ours))
             }
-            Consumer::Arrow => (native.stranger_with(0), None),
+            Consumer::Arrow | Consumer::Address => (native.stranger_with(0), None),
         };
         if let Consumer::Arrow = self {
             let field = Field::new("x", array.data_type().clone(), false);
@@ -73,6 +75,11 @@ impl Consumer {
             let address = array.buffers()[0].address();
             array.wait().unwrap();
             return Reads { kept: Box::new(exported), address, stream, handle };
+        }
+        if let Consumer::Address = self {
+            let address = array.buffers()[0].address();
+            array.wait().unwrap();
+            return Reads { kept: Box::new(Lent::new(array.clone())), address, stream, handle };
         }
         let own = device.stream().unwrap();
         // The consumer names the stream by a handle that lives as long as the tensor, as in Python.
@@ -119,7 +126,7 @@ fn what_a_consumer_still_reads_is_not_overwritten() {
     let expected: Vec<i64> = (0..ROWS).collect();
     for native in Native::all() {
         use Consumer::*;
-        for consumer in [Legacy, Silent, Wrapped, Ours, Arrow] {
+        for consumer in [Legacy, Silent, Wrapped, Ours, Arrow, Address] {
             let (stream, device) = (native.device.stream().unwrap(), &native.device);
             let array = upload(&stream, 0);
             let mut reads = consumer.reads(&native, device, &array);
@@ -135,11 +142,41 @@ fn what_a_consumer_still_reads_is_not_overwritten() {
             // Memory that was kept for the consumer is returned.
             testing::drain(device);
             assert_eq!(device.memory_usage().in_use, 0, "{native:?}: {consumer:?}");
-            if let Wrapped | Arrow = consumer {
+            if let Wrapped | Arrow | Address = consumer {
                 // SAFETY: the stranger's own, and nothing is on it any more.
                 native.raw(|raw| unsafe { (raw.destroy_stream)(its_stream) });
             }
         }
+        native.close();
+    }
+}
+
+/// An array of another library's is passed on, to a consumer that has named a stream for which no other waits.
+#[test]
+fn what_is_passed_on_is_kept_for_its_reader_too() {
+    for native in Native::all() {
+        let owner = testing::separate(&native.device).unwrap();
+        let stream = owner.stream().unwrap();
+        let array = upload(&stream, 0);
+        let field = Field::new("x", array.data_type().clone(), false);
+        let (mut exported, schema) = export_array(&array, &field).unwrap();
+        // SAFETY: the library's own structs.
+        let (_, passed_on) = unsafe { import_array(&mut exported, &schema, &native.device) }.unwrap();
+        drop((array, exported));
+        let mut reads = Consumer::Wrapped.reads(&native, &native.device, &passed_on);
+        let (its_stream, handle) = (reads.stream, reads.handle.take());
+        let copied = read_late(&native, reads, || {
+            drop(passed_on);
+            for round in 1..4 {
+                upload(&stream, round * ROWS).wait().unwrap();
+            }
+        });
+        assert_eq!(copied, (0..ROWS).collect::<Vec<_>>(), "{native:?}");
+        drop(handle);
+        testing::drain(&native.device);
+        drop((stream, owner));
+        // SAFETY: the stranger's own, and nothing is on it any more.
+        native.raw(|raw| unsafe { (raw.destroy_stream)(its_stream) });
         native.close();
     }
 }
