@@ -25,23 +25,34 @@ struct Spare {
     blocks: BTreeMap<usize, VecDeque<(u64, Pinned)>>,
     bytes: usize,
     uses: u64,
+    /// Blocks that are freed by the next allocation. Releasing memory makes no call into the runtime, because
+    /// a consumer may release it in one of the runtime's callbacks.
+    unused: Vec<Pinned>,
 }
 
 impl Spare {
-    /// Adds a block, and returns those that make room for it: the ones that were used least recently.
-    fn keep(&mut self, block: Pinned) -> Vec<Pinned> {
+    /// Adds a block. Those that were used least recently make room for it.
+    fn keep(&mut self, block: Pinned) {
+        if block.len() > KEPT {
+            return self.unused.push(block);
+        }
         self.uses += 1;
         self.bytes += block.len();
         self.blocks.entry(block.len()).or_default().push_back((self.uses, block));
-        let mut freed = vec![];
         while self.bytes > KEPT {
             let first = |blocks: &VecDeque<(u64, Pinned)>| blocks.front().map(|(used, _)| *used);
             let oldest = self.blocks.values_mut().min_by_key(|blocks| first(blocks).unwrap_or(u64::MAX));
             let Some((_, block)) = oldest.and_then(VecDeque::pop_front) else { break };
             self.bytes -= block.len();
-            freed.push(block);
+            self.unused.push(block);
         }
-        freed
+    }
+
+    /// Takes all blocks out.
+    fn all(&mut self) -> Vec<Pinned> {
+        self.bytes = 0;
+        let kept = std::mem::take(&mut self.blocks).into_values().flatten().map(|(_, block)| block);
+        kept.chain(std::mem::take(&mut self.unused)).collect()
     }
 }
 
@@ -54,13 +65,23 @@ impl Staging {
     pub fn alloc(self: &Arc<Self>, bytes: usize) -> Result<Staged> {
         let out_of_memory = Error::OutOfMemory { bytes, device: self.core.place().device_type };
         let class = size_class(bytes).ok_or(out_of_memory)?;
-        let spare = {
+        let (spare, unused) = {
             let mut spare = lock(&self.spare);
             let found = spare.blocks.get_mut(&class).and_then(VecDeque::pop_back).map(|(_, block)| block);
             spare.bytes -= found.as_ref().map_or(0, Pinned::len);
-            found
+            (found, std::mem::take(&mut spare.unused))
         };
-        let pinned = spare.map_or_else(|| Pinned::create(self.core.driver(), class), Ok)?;
+        // Memory is freed outside of the lock, because that may wait for the device.
+        drop(unused);
+        let create = || Pinned::create(self.core.driver(), class);
+        let pinned = match spare.map_or_else(create, Ok) {
+            Err(Error::OutOfMemory { .. }) => {
+                let spare = lock(&self.spare).all();
+                drop(spare);
+                create()?
+            }
+            pinned => pinned?,
+        };
         Ok(Staged { pinned: Some(pinned), staging: self.clone() })
     }
 }
@@ -85,11 +106,6 @@ impl Staged {
 impl Drop for Staged {
     fn drop(&mut self) {
         let Some(pinned) = self.pinned.take() else { return };
-        if pinned.len() > KEPT {
-            return;
-        }
-        // Memory is freed outside of the lock, because that may wait for the device.
-        let freed = lock(&self.staging.spare).keep(pinned);
-        drop(freed);
+        lock(&self.staging.spare).keep(pinned);
     }
 }

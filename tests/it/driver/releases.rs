@@ -181,6 +181,26 @@ fn what_is_passed_on_is_kept_for_its_reader_too() {
     }
 }
 
+/// Pinned memory beyond what is kept is not freed where a consumer releases it, but by the next download.
+#[test]
+fn large_downloads_are_let_go_of_in_callbacks_too() {
+    for native in Native::standins() {
+        let stream = native.device.stream().unwrap();
+        let stranger = native.stranger();
+        let large: ArrayRef = Arc::new(arrow_array::UInt8Array::from(vec![7; 300 << 20]));
+        let there = stream.upload(&from_arrow(&large).unwrap()).unwrap();
+        let kept = stream.download(&there).unwrap();
+        native.call(stranger, move || drop(kept));
+        // SAFETY: a live stream.
+        assert_eq!(native.raw(|raw| unsafe { (raw.synchronise)(stranger) }), 0);
+        assert_eq!(stream.download(&there.slice(0, 1).unwrap()).unwrap().len(), 1);
+        drop((there, stream));
+        // SAFETY: the stranger's own, and nothing is on it any more.
+        native.raw(|raw| unsafe { (raw.destroy_stream)(stranger) });
+        native.close();
+    }
+}
+
 #[test]
 fn without_the_fence_the_next_operation_overwrites_it() {
     for native in Native::standins() {
