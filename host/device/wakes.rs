@@ -37,7 +37,8 @@ impl Sleeper {
         drop(waker);
     }
 
-    fn wake(&self) {
+    /// Wakes the task, unless it was woken already.
+    pub fn wake(&self) {
         let waker = {
             let mut state = lock(&self.0);
             state.woken = true;

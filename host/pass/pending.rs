@@ -97,7 +97,15 @@ impl<T> Pending<T> {
         let State::Waiting(waiting) = &mut self.0 else { return Ok(true) };
         let stream = waiting.stream.clone();
         let _current = stream.enter()?;
-        Ok(match waiting.go_on_while_ready() {
+        // A task that has polled is woken by the event for which it waited then. If the operation goes on
+        // without the task, it has to poll again, to wait for another.
+        let (sleeper, event) = (waiting.sleeper.take(), waiting.next_recording());
+        let polled = waiting.go_on_while_ready();
+        match polled.is_pending() && waiting.next_recording() == event {
+            true => waiting.sleeper = sleeper,
+            false => sleeper.iter().for_each(|sleeper| sleeper.wake()),
+        }
+        Ok(match polled {
             Poll::Pending => false,
             Poll::Ready(result) => {
                 self.0 = State::Known(result);
@@ -150,6 +158,11 @@ impl<T> Waiting<T> {
                 return Poll::Ready(result);
             }
         }
+    }
+
+    /// The event that it waits for first, by when it was recorded.
+    fn next_recording(&self) -> Option<u64> {
+        self.at.last().map(Event::recording)
     }
 
     /// Like `go_on_while_ready`; wakes the task when the event has passed.

@@ -92,3 +92,27 @@ fn the_stand_in_notices_calls_from_callbacks() {
         assert_eq!((told.recv_timeout(PATIENCE), native.faults()), (Ok(NOT_PERMITTED), 1), "{native:?}");
     }
 }
+
+/// A task that asks whether its operation is ready, after a poll, is woken although the operation has gone on.
+#[test]
+fn a_task_that_asks_is_woken_too() {
+    for native in Native::all() {
+        let stream = native.device.stream().unwrap();
+        let there = stream.upload(&from_arrow(&Int32Array::from_iter_values(0..100)).unwrap()).unwrap();
+        let mask = BooleanArray::from_iter((0..100).map(|i| Some(i % 4 == 0)));
+        let mask = stream.upload(&from_arrow(&mask).unwrap()).unwrap();
+        for _ in 0..20 {
+            let mut pending = filter(&there, &mask, &stream);
+            let (tell, told) = channel();
+            let woken = waker(move || tell.send(()).unwrap());
+            if poll(&mut pending, &woken).is_ready() {
+                continue;
+            }
+            while !pending.is_ready().unwrap() {}
+            told.recv_timeout(PATIENCE).unwrap();
+            assert_eq!(pending.wait().unwrap().len(), 25);
+        }
+        drop((there, mask, stream));
+        native.close();
+    }
+}
