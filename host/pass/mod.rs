@@ -285,17 +285,17 @@ impl Pass {
     /// Memory for counters that a kernel writes but this operation does not read. It belongs to the stream
     /// and is initialised once, which is cheaper than separate memory for each pass.
     pub fn discard_counters(&mut self) -> Result<Region> {
-        let queue = self.queue.clone();
-        let mut discarded = queue.sink();
-        if let Some(memory) = &*discarded {
+        let discarded = self.queue.sink().clone();
+        if let Some(memory) = discarded {
             self.use_memory(memory.clone());
-            return Ok(Region::of(memory.clone(), DISCARDED));
+            return Ok(Region::of(memory, DISCARDED));
         }
+        // Outside the lock: an allocation may call a producer's release, which may call anything.
         let memory = self.gpu.pool().alloc(DISCARDED, self.queue.number(), self.queue.owned())?;
         self.use_memory(memory.clone());
         let region = Region::of(memory.clone(), DISCARDED);
         self.set(&region, 0)?;
-        *discarded = Some(memory);
+        *self.queue.sink() = Some(memory);
         Ok(region)
     }
 

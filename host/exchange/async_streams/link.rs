@@ -154,7 +154,9 @@ impl Sent {
 
     /// Takes the array back after the consumer has refused the task, unless it was already extracted.
     pub fn take_back(self: Arc<Sent>) {
-        if lock(&self.array).take().is_some() {
+        // Dropped outside the lock, because a producer's release may call anything.
+        let taken = lock(&self.array).take();
+        if taken.is_some() {
             // SAFETY: the task's own count, which extracting would have given back.
             unsafe { Arc::decrement_strong_count(Arc::as_ptr(&self)) };
         }
