@@ -2,10 +2,10 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use bowstring::Device as Inner;
 use bowstring::Kernels;
 use bowstring::array::Place;
 use bowstring::ffi::DeviceType;
+use bowstring::{Device as Inner, Error};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
@@ -134,8 +134,11 @@ impl Device {
     }
 
     /// Bound the unused memory that is kept for later; kept memory beyond it is freed now.
-    fn set_memory_kept(&self, bytes: usize) {
-        self.0.set_memory_kept(bytes);
+    fn set_memory_kept(&self, py: Python<'_>, bytes: usize) -> PyResult<()> {
+        detached(py, || {
+            self.0.set_memory_kept(bytes);
+            Ok::<_, Error>(())
+        })
     }
 
     /// Load the kernels of operations, and return how many images that took.

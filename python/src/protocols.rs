@@ -12,7 +12,7 @@ use pyo3::types::PyDict;
 use crate::array::Array;
 use crate::batch::RecordBatch;
 use crate::capsule;
-use crate::error::ours;
+use crate::error::{detached, ours};
 use crate::items::has_method;
 use crate::source::{Source, batch_of, schema_of};
 
@@ -89,7 +89,7 @@ fn of_pylibcudf(pair: &Bound<'_, PyAny>) -> PyResult<Found> {
         return Ok(Found::One(Array::new(array, &field).came_by(METHOD)));
     };
     let names = columns.try_iter()?.map(|name| text(name?)).collect::<PyResult<Vec<_>>>()?;
-    let batch = ours(|| batch_of(&schema_of(&field)?, &array))?;
+    let batch = detached(pair.py(), || batch_of(&schema_of(&field)?, &array))?;
     if names.len() != batch.columns().len() {
         let problem = format!("{METHOD} gave {} columns and {} names", batch.columns().len(), names.len());
         return Err(PyValueError::new_err(problem));

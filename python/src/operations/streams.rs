@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 use super::groups::{beside, by_keys, grouped, join_keys, join_kind, kept_of_right};
 use super::order::places;
 use crate::device::Stream;
-use crate::error::ours;
+use crate::error::{detached, ours};
 use crate::expressions::options;
 use crate::reader::BatchReader;
 use crate::source::Source;
@@ -52,7 +52,8 @@ impl BatchReader {
         let (left, left_raised) = left.interruptible().take_apart();
         let (right, right_raised) = right.interruptible().take_apart();
         let [left_keys, right_keys] = &keys;
-        let joined = ours(|| join_batches([right, left], [right_keys, left_keys], &options, memory, &on))?;
+        let joined =
+            detached(py, || join_batches([right, left], [right_keys, left_keys], &options, memory, &on))?;
         let joined = match sides {
             [true, true] => {
                 // The columns of the right side come first, and some of them are not returned.
