@@ -3,7 +3,7 @@
 use arrow_array::types::{
     Decimal32Type, Decimal64Type, Decimal128Type, Decimal256Type, validate_decimal_precision_and_scale,
 };
-use arrow_schema::{DataType, UnionMode};
+use arrow_schema::{DataType, TimeUnit, UnionMode};
 
 use super::{Parts, children, layout};
 use crate::{Error, Result};
@@ -26,6 +26,8 @@ pub(crate) fn well_formed(data_type: &DataType) -> std::result::Result<(), Strin
         DataType::Decimal256(p, s) => {
             return decimal(validate_decimal_precision_and_scale::<Decimal256Type>(*p, *s));
         }
+        DataType::Time32(unit) => matches!(unit, TimeUnit::Microsecond | TimeUnit::Nanosecond),
+        DataType::Time64(unit) => matches!(unit, TimeUnit::Second | TimeUnit::Millisecond),
         DataType::FixedSizeBinary(size) | DataType::FixedSizeList(_, size) => *size < 0,
         DataType::Dictionary(key, _) => !key.is_dictionary_key_type(),
         DataType::RunEndEncoded(ends, _) => !ends.data_type().is_run_ends_type(),

@@ -8,7 +8,7 @@ use arrow_schema::DataType;
 use super::{Columns, engine, nullability, reach_all};
 use crate::exchange::from_arrow;
 pub use crate::rules::can_cast;
-use crate::rules::{has_negative_size, unsupported};
+use crate::rules::{is_no_arrow_type, unsupported};
 use crate::{DeviceArray, Error, Pending, Result, Stream};
 
 /// Casts an array to another type, or each column of a batch to the type of the field at its position, with
@@ -61,7 +61,7 @@ fn begin<C: Columns>(
     let columns: Vec<(&DeviceArray, &DataType)> = values.arrays().iter().zip(types).collect();
     // Checks all columns before any work is done.
     for (values, to) in &columns {
-        if has_negative_size(to) {
+        if is_no_arrow_type(to) {
             return Err(Error::invalid("cast", format!("{to} is not an Arrow type")));
         }
         if !can_cast(values.data_type(), to) {

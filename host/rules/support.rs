@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arrow_cast::can_cast_types;
-use arrow_schema::{DataType, Field, FieldRef};
+use arrow_schema::{DataType, Field, FieldRef, TimeUnit};
 
 use crate::array::children;
 
@@ -42,11 +42,14 @@ fn chosen(from: &DataType, to: &DataType) -> Option<DataType> {
     })
 }
 
-/// Whether any part of the type has a negative size. arrow-cast would calculate with it.
-pub(crate) fn has_negative_size(to: &DataType) -> bool {
+/// Whether any part of the type has a negative size, with which arrow-cast would calculate, or is a time in a
+/// unit of which there is none.
+pub(crate) fn is_no_arrow_type(to: &DataType) -> bool {
     match to {
         DataType::FixedSizeBinary(size) | DataType::FixedSizeList(_, size) if *size < 0 => true,
-        DataType::Dictionary(_, values) => has_negative_size(values),
-        to => children(to).into_iter().any(has_negative_size),
+        DataType::Time32(TimeUnit::Microsecond | TimeUnit::Nanosecond) => true,
+        DataType::Time64(TimeUnit::Second | TimeUnit::Millisecond) => true,
+        DataType::Dictionary(_, values) => is_no_arrow_type(values),
+        to => children(to).into_iter().any(is_no_arrow_type),
     }
 }

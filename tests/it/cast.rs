@@ -334,7 +334,7 @@ fn strict_text_names_its_row() {
 }
 
 #[test]
-fn types_of_a_negative_size_are_refused() {
+fn types_of_a_negative_size_and_times_in_other_units_are_refused() {
     let lists: ArrayRef = Arc::new(FixedSizeListArray::from_iter_primitive::<types::Int32Type, _, _>(
         [Some([Some(1)]), Some([Some(2)])],
         1,
@@ -348,6 +348,25 @@ fn types_of_a_negative_size_are_refused() {
             for safe in [true, false] {
                 let casted = cast(&values, to, &options(safe), &target.stream).wait();
                 assert!(matches!(casted, Err(Error::Invalid { .. })), "{to} on {target:?}: {casted:?}");
+            }
+        }
+        use TimeUnit::*;
+        let units = [Second, Millisecond, Microsecond, Nanosecond];
+        let times = units.iter().flat_map(|unit| [DataType::Time32(*unit), DataType::Time64(*unit)]);
+        for from in [DataType::Int32, DataType::Int64, DataType::Time32(Second), DataType::Time64(Nanosecond)]
+        {
+            let values: ArrayRef = match from.primitive_width() {
+                Some(4) => Arc::new(Int32Array::from(vec![Some(1), None])),
+                _ => Arc::new(Int64Array::from(vec![Some(1), None])),
+            };
+            let values = arrow_cast::cast(&values, &from).unwrap();
+            for to in times.clone() {
+                let expected = arrow_cast::cast(&values, &to);
+                let casted = cast(&target.import(&values), &to, &options(true), &target.stream).wait();
+                match expected {
+                    Ok(expected) => target.assert_same(&casted.unwrap(), &expected, &to),
+                    Err(_) => assert!(casted.is_err(), "{from} to {to} on {target:?}"),
+                }
             }
         }
     }

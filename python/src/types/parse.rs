@@ -132,8 +132,8 @@ impl<'a> Text<'a> {
         let found = match word.as_str() {
             "timestamp" | "datetime" | "datetime64" => self.timestamp()?,
             "duration" | "timedelta" | "timedelta64" => DataType::Duration(self.unit()?),
-            "time32" => DataType::Time32(self.unit()?),
-            "time64" => DataType::Time64(self.unit()?),
+            "time32" => DataType::Time32(self.unit().filter(|unit| !is_fine(unit))?),
+            "time64" => DataType::Time64(self.unit().filter(is_fine)?),
             "decimal" | "decimal32" | "decimal64" | "decimal128" | "decimal256" => self.decimal(&word)?,
             "fixedsizebinary" => DataType::FixedSizeBinary(self.bracket()?.parse().ok()?),
             "binary" if self.rest.starts_with(['[', '(']) => {
@@ -261,6 +261,11 @@ impl<'a> Text<'a> {
         self.passes(">")?;
         ends.data_type().is_run_ends_type().then(|| DataType::RunEndEncoded(Arc::new(ends), Arc::new(values)))
     }
+}
+
+/// Whether times of a day in a unit take 64 bits.
+fn is_fine(unit: &TimeUnit) -> bool {
+    matches!(unit, TimeUnit::Microsecond | TimeUnit::Nanosecond)
 }
 
 fn unit(name: &str) -> Option<TimeUnit> {
