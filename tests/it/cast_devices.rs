@@ -355,3 +355,29 @@ fn lists_of_unions_that_lack_items_and_a_null_fail_as_casts_do() {
         assert!(matches!(refused, Err(Error::Arrow { operation: "cast", .. })), "{target:?}: {refused:?}");
     }
 }
+
+/// Rows at the end that are null need no key.
+#[test]
+fn structs_have_a_key_for_each_row_but_null_ones_at_the_end() {
+    let of = fields(&[("n", DataType::Int32)]);
+    for (key, most) in [(DataType::Int8, 128), (DataType::UInt8, 256)] {
+        let to = dictionary(key, of.clone());
+        for (valid, nulls) in [(most, 0), (most, 1), (most, 300), (most + 1, 0), (most - 1, 70)] {
+            let rows = valid + nulls;
+            let numbers: ArrayRef = Arc::new(Int32Array::from_iter_values(0..rows as i32));
+            let bits = (0..rows).map(|row| row < valid && row != 5).collect::<Vec<_>>();
+            let DataType::Struct(names) = of.clone() else { unreachable!() };
+            let structs: ArrayRef = Arc::new(StructArray::new(names, vec![numbers], Some(bits.into())));
+            let expected = cast_with_options(&structs, &to, &options(true));
+            for target in &devices() {
+                let casted = cast(&target.import(&structs), &to, &options(true), &target.stream).wait();
+                match &expected {
+                    Ok(expected) => {
+                        target.assert_same(&casted.unwrap(), expected, &format!("{valid} and {nulls}"))
+                    }
+                    Err(_) => assert!(casted.is_err(), "{valid} and {nulls} on {target:?}"),
+                }
+            }
+        }
+    }
+}

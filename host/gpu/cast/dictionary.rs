@@ -8,11 +8,12 @@ use super::inside::{Cast, Options};
 use crate::array::{DeviceArray, Parts};
 use crate::gpu::bitmap::nulls_of;
 use crate::gpu::indices::index_width;
+use crate::gpu::nulls::null_counts;
 use crate::gpu::parts::{none, part_of};
 use crate::gpu::structure::alike::{firsts, own_keys};
 use crate::gpu::structure::runs::rows_of_mask;
 use crate::gpu::{Outside, take_one};
-use crate::{Error, Result};
+use crate::{Error, Result, Stream};
 
 /// Casts a dictionary array to a plain one, or to one with other keys or values. Synchronises once if rows
 /// are ranges (see `take`), and whenever the cast of the values does.
@@ -72,16 +73,16 @@ pub(super) async fn encode(
         return Ok(None);
     }
     let casted = cast.cast(values, of).await?;
+    if let Struct(_) = of {
+        check_own_keys(&casted, key, cast.stream).await?;
+    }
     let mut pass = cast.begin(&[&casted])?;
     if casted.is_empty() {
         return none(pass, to).map(Some);
     }
     let (keys, dictionary) = match of {
         // Every row gets a value of its own, as in arrow-cast.
-        Struct(_) => {
-            check_keys(casted.len(), key)?;
-            (own_keys(&mut pass, casted.len(), key)?, part_of(&pass, casted.clone())?)
-        }
+        Struct(_) => (own_keys(&mut pass, casted.len(), key)?, part_of(&pass, casted.clone())?),
         _ => {
             let Some(firsts) = firsts(&mut pass, &casted).await? else { return Ok(None) };
             check_keys(firsts.count, key)?;
@@ -111,6 +112,20 @@ fn check_keys(values: usize, key: &DataType) -> Result<()> {
             Err(Error::Arrow { operation: "cast", problem })
         }
     }
+}
+
+/// Checks that a type has a key of its own for each row, except that rows at the end may be null.
+async fn check_own_keys(rows: &DeviceArray, key: &DataType, stream: &Stream) -> Result<()> {
+    let most = usize::try_from(index_width(key)?.1).unwrap_or(usize::MAX).saturating_add(1);
+    if rows.len() <= most {
+        return Ok(());
+    }
+    let others = rows.slice(most, rows.len() - most)?;
+    let nulls = match others.validity() {
+        Some(validity) => null_counts(&[(&others, validity)], stream)?.await?.iter().sum(),
+        None => 0,
+    };
+    if nulls == others.len() { Ok(()) } else { check_keys(rows.len(), key) }
 }
 
 /// Takes the rows of `from` by the keys of `values`.
