@@ -358,7 +358,9 @@ impl Bound<'_> {
             }
             Interval(_) => 192,
             Duration(_) => 96,
-            Date32 | Date64 | Time32(_) | Time64(_) | Timestamp(..) => own + 64,
+            // In lists, the text of an error takes the place of a value outside of the calendar.
+            Timestamp(_, Some(zone)) => own + 96 + zone.len(),
+            Date32 | Date64 | Time32(_) | Time64(_) | Timestamp(..) => own + 96,
             _ => 8,
         };
         let spanned = match array.data_type() {

@@ -4,7 +4,7 @@
 //! which each character of the text advances by one, 64 of them at a time. So the cost is the text's length
 //! times a 64th of the pattern's, whatever they contain.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// The most bytes of bit sets that a pattern may take.
 const MOST: usize = 64 << 20;
@@ -45,9 +45,9 @@ impl Wild {
         let anchored = |chars| Piece { chars, ..Piece::default() };
         let (start, mut left, mut inside) = (anchored(pieces.next()?), MOST, vec![]);
         for chars in pieces.filter(|chars| !chars.is_empty()) {
-            let piece = Piece::searched(chars);
-            left = left.checked_sub((1 + piece.places.len()) * piece.any.len() * 8)?;
-            inside.push(piece);
+            let distinct = chars.iter().flatten().collect::<HashSet<_>>().len();
+            left = left.checked_sub((1 + distinct) * chars.len().div_ceil(64) * 8)?;
+            inside.push(Piece::searched(chars));
         }
         Some(Wild { start, inside, end: anchored(end) })
     }
