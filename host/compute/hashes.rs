@@ -72,7 +72,9 @@ async fn of_items(values: &DeviceArray, stream: &Stream) -> Result<DeviceArray> 
     // Lists whose items follow each other, and whose offsets have been checked.
     let lists = match values.data_type() {
         DataType::ListView(item) | DataType::LargeListView(item) | DataType::FixedSizeList(item, _) => {
-            cast(values, &DataType::LargeList(item.clone()), &CastOptions::default(), stream).await?
+            // Null lists of a fixed size may have null items although others may not.
+            let item = Arc::new(item.as_ref().clone().with_nullable(true));
+            cast(values, &DataType::LargeList(item), &CastOptions::default(), stream).await?
         }
         _ => taken(values, stream).await?,
     };

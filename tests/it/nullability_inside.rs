@@ -3,17 +3,18 @@
 
 use std::sync::Arc;
 
+use arrow_array::types::Int8Type;
 use arrow_array::{
-    Array as _, ArrayRef, FixedSizeListArray, Int8Array, ListArray, StructArray, UInt32Array, UInt64Array,
-    make_array,
+    Array as _, ArrayRef, DictionaryArray, FixedSizeListArray, Int8Array, ListArray, StructArray,
+    UInt32Array, UInt64Array, make_array,
 };
 use arrow_buffer::{NullBuffer, OffsetBuffer};
 use arrow_cast::{CastOptions, cast_with_options};
 use arrow_schema::{DataType, Field, FieldRef, Fields};
-use bowstring::Error;
 use bowstring::array::Place;
-use bowstring::compute::cast;
+use bowstring::compute::{SortOptions, cast, group, partition_by_hash, sort_to_indices};
 use bowstring::exchange::{to_arrow, validate};
+use bowstring::{DeviceArray, Error};
 
 use crate::support::*;
 
@@ -200,6 +201,48 @@ fn items_of_null_inner_lists_fail_no_cast_on_devices() {
         match (ours, target.stream.device().place() == Place::CPU) {
             (ours, true) => assert!(matches!(ours, Err(Error::Arrow { .. })), "{ours:?}"),
             (ours, false) => target.assert_same(&ours.unwrap(), &expected, &to),
+        }
+    }
+}
+
+/// Lists of a fixed size have items below their null rows too, which may be null although no item of a list
+/// that is there may be. Operations that read such lists as others do not see those items.
+#[test]
+fn null_lists_of_a_fixed_size_may_have_null_items() {
+    let numbers: ArrayRef = Arc::new(Int8Array::from(vec![Some(2), Some(1), None, None, Some(1), Some(5)]));
+    let keys: ArrayRef = Arc::new(
+        numbers
+            .as_any()
+            .downcast_ref::<Int8Array>()
+            .unwrap()
+            .iter()
+            .map(|x| x.map(|x| if x > 1 { "more" } else { "one" }))
+            .collect::<DictionaryArray<Int8Type>>(),
+    );
+    for items in [numbers, keys] {
+        let valid = Some(NullBuffer::from(vec![true, false, true]));
+        let of = |nullable: bool| -> ArrayRef {
+            let item = item(items.data_type().clone(), nullable);
+            Arc::new(FixedSizeListArray::new(item, 2, items.clone(), valid.clone()))
+        };
+        for target in &devices() {
+            let [ours, same] = [of(false), of(true)].map(|values| target.import(&values));
+            let order = |values: &DeviceArray| {
+                let order = sort_to_indices(values, SortOptions::default(), None, &target.stream);
+                rows(&target.export(&order.wait().unwrap()))
+            };
+            assert_eq!(order(&ours), order(&same), "{target:?}");
+            let hashed = |values: &DeviceArray| {
+                let parts = partition_by_hash(std::slice::from_ref(values), 16, &target.stream);
+                let parts = parts.wait().unwrap();
+                (parts.starts().to_vec(), rows(&target.export(parts.order())))
+            };
+            assert_eq!(hashed(&ours), hashed(&same), "{target:?}");
+            let groups = |values: &DeviceArray| {
+                let groups = group(std::slice::from_ref(values), &target.stream).wait().unwrap();
+                rows(&target.export(groups.ids()))
+            };
+            assert_eq!(groups(&ours), groups(&same), "{target:?}");
         }
     }
 }

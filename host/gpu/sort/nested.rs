@@ -5,6 +5,7 @@
 //! rank. So kernels know numbers and bytes only, and nested types cost sorts of what is inside.
 
 use std::pin::Pin;
+use std::sync::Arc;
 
 use arrow_cast::CastOptions;
 use arrow_schema::{DataType, SortOptions};
@@ -179,7 +180,8 @@ async fn list_bytes(values: &DeviceArray, low: bool, stream: &Stream) -> Result<
     // Lists whose items follow each other, and whose offsets have been checked.
     let lists = match values.data_type() {
         DataType::ListView(item) | DataType::LargeListView(item) | DataType::FixedSizeList(item, _) => {
-            let to = DataType::LargeList(item.clone());
+            // Null lists of a fixed size may have null items although others may not.
+            let to = DataType::LargeList(Arc::new(item.as_ref().clone().with_nullable(true)));
             let cast = cast(&[(values, &to)], &CastOptions::default(), stream)?.await?;
             cast.into_iter().next().ok_or_else(|| Error::invalid("cast", "no array"))?
         }
