@@ -4,6 +4,7 @@ use arrow_array::UInt64Array;
 use arrow_schema::DataType;
 
 use super::{Columns, TakeOptions, concat, take};
+use crate::array::children;
 use crate::exchange::from_arrow;
 use crate::{DeviceArray, Error, Pending, Result, Stream};
 
@@ -29,12 +30,17 @@ pub fn interleave<C: Columns>(parts: &[&C], indices: &[(usize, usize)], stream: 
         if let Some((part, row)) = indices.iter().find(|place| unknown(place)) {
             return Err(Error::invalid("interleave", format!("no row {row} of part {part}")));
         }
-        let is_dictionary = |array: &DeviceArray| matches!(array.data_type(), DataType::Dictionary(..));
-        match parts.iter().flat_map(|part| part.arrays()).any(is_dictionary) {
+        let mut arrays = parts.iter().flat_map(|part| part.arrays());
+        match arrays.any(|array| has_dictionary(array.data_type())) {
             true => of_few(parts, indices, stream),
             false => of_all(parts, indices, stream),
         }
     })
+}
+
+/// Whether a type is a dictionary's, or one inside of it is.
+fn has_dictionary(data_type: &DataType) -> bool {
+    matches!(data_type, DataType::Dictionary(..)) || children(data_type).into_iter().any(has_dictionary)
 }
 
 /// Concatenates the parts, and then takes the rows.

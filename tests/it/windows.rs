@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use arrow_array::types::{Int8Type, Int64Type};
 use arrow_array::*;
+use arrow_buffer::OffsetBuffer;
 use arrow_row::{OwnedRow, RowConverter, SortField};
-use arrow_schema::DataType;
+use arrow_schema::{DataType, Field};
 use bowstring::compute::{SortColumn, SortOptions, Windows, interleave, value_counts, zip as zip_rows};
 use bowstring::expr::{Options, col, count_all, max, sum};
 use bowstring::{DeviceArray, DeviceBatch, Error, Stream};
@@ -194,15 +195,27 @@ fn rows_of_dictionaries_that_no_keys_could_number_together() {
         let texts = (from..from + 100).map(|i| format!("value {i}")).collect::<Vec<_>>();
         Arc::new(texts.iter().map(String::as_str).collect::<DictionaryArray<Int8Type>>())
     };
-    let (parts, picks) = ([of(0), of(100)], [(0, 0), (1, 0), (1, 99), (0, 0), (0, 50)]);
-    let picked = arrow_select::interleave::interleave(&[&parts[0], &parts[1]], &picks).unwrap();
-    for target in &devices() {
-        let ours = [&parts[0], &parts[1]].map(|part| target.import(part));
-        let made = interleave(&[&ours[0], &ours[1]], &picks, &target.stream).wait().unwrap();
-        target.assert_same(&made, &picked, &"dictionaries");
-        let batches = [&parts[0], &parts[1]].map(|part| batch_on(target, &[("k", part.clone())]));
-        let made = interleave(&[&batches[0], &batches[1]], &picks, &target.stream).wait().unwrap();
-        target.assert_same(&made.columns()[0], &picked, &"a batch");
+    let picks = [(0, 0), (1, 0), (1, 99), (0, 0), (0, 50)];
+    let structs = |part: ArrayRef| -> ArrayRef {
+        let field = Arc::new(Field::new("d", part.data_type().clone(), true));
+        Arc::new(StructArray::from(vec![(field, part)]))
+    };
+    let lists = |part: ArrayRef| -> ArrayRef {
+        let item = Arc::new(Field::new_list_field(part.data_type().clone(), true));
+        let ends = OffsetBuffer::from_lengths(vec![1; part.len()]);
+        Arc::new(ListArray::new(item, ends, part, None))
+    };
+    let dictionaries = [of(0), of(100)];
+    for parts in [dictionaries.clone(), dictionaries.clone().map(structs), dictionaries.map(lists)] {
+        let picked = arrow_select::interleave::interleave(&[&parts[0], &parts[1]], &picks).unwrap();
+        for target in &devices() {
+            let ours = [&parts[0], &parts[1]].map(|part| target.import(part));
+            let made = interleave(&[&ours[0], &ours[1]], &picks, &target.stream).wait().unwrap();
+            target.assert_same(&made, &picked, &"dictionaries");
+            let batches = [&parts[0], &parts[1]].map(|part| batch_on(target, &[("k", part.clone())]));
+            let made = interleave(&[&batches[0], &batches[1]], &picks, &target.stream).wait().unwrap();
+            target.assert_same(&made.columns()[0], &picked, &"a batch");
+        }
     }
 }
 
