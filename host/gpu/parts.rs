@@ -3,7 +3,7 @@
 
 use arrow_schema::{DataType, UnionMode};
 
-use crate::array::{Bitmap, Buffer, DeviceArray, children, layout};
+use crate::array::{Bitmap, Buffer, DeviceArray, children, layout, says_null};
 use crate::pass::Pass;
 use crate::{Error, Result};
 
@@ -70,7 +70,7 @@ pub(crate) fn nulls(
     if let DataType::Union(fields, _) = data_type {
         // A take selects the first nullable member; otherwise the first member is selected, as in arrow-rs.
         let mut places = fields.iter().enumerate();
-        let place = places.find(|(_, (_, field))| like.is_none() || field.is_nullable());
+        let place = places.find(|(_, (_, field))| like.is_none() || says_null(field));
         let Some((place, (id, _))) = place else { return Ok(None) };
         let ids = pass.output(len)?;
         pass.fill(&ids, id as u8)?;

@@ -208,6 +208,20 @@ fn null_rows_of_unions_are_of_members_that_can_be_null() {
             let taken = take(&values, &at, &TakeOptions::default(), &target.stream).wait().unwrap();
             target.assert_same(&taken, &expected, theirs.data_type());
         }
+        // Without rows there is none to point to, as when a side of an outer join is empty.
+        let offsets = Some(vec![0, 1, 1].into());
+        let union = UnionArray::try_new(
+            fields.clone(),
+            vec![3, 7, 3].into(),
+            offsets,
+            vec![runs.clone(), numbers.clone()],
+        );
+        let (none, nulls): (ArrayRef, ArrayRef) =
+            (Arc::new(union.unwrap().slice(0, 0)), Arc::new(Int32Array::from(vec![None, None])));
+        let expected = arrow_select::take::take(&none, &nulls, None).unwrap();
+        let (values, at) = (target.import(&none), target.import(&nulls));
+        let taken = take(&values, &at, &TakeOptions::default(), &target.stream).wait().unwrap();
+        target.assert_same(&taken, &expected, &"no rows");
     }
 }
 
