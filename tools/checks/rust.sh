@@ -36,7 +36,8 @@ check ptx "SUITES on the checked-in PTX, interpreted; BOWSTRING_PTX seeds the or
 check_ptx() {
     local suites="equivalence_ expressions:: texts:: substrings:: terms:: groups accumulators windows frames hash_partitions joins:: tpch::"
     concerned lab/ptx lab/races || suites=$few
-    BOWSTRING_PTX=${BOWSTRING_PTX:-2} cargo test --locked --test it -- ${SUITES:-$suites} 2>&1 | tee "$work/ptx.log"
+    BOWSTRING_PTX=${BOWSTRING_PTX:-2} BOWSTRING_CASES=${BOWSTRING_CASES:-2} \
+        cargo test --locked --test it -- ${SUITES:-$suites} 2>&1 | tee "$work/ptx.log"
 }
 
 check amd "SUITES on the checked-in AMD objects, interpreted; BOWSTRING_AMD seeds the order, BOWSTRING_AMD_ARCH restricts"
