@@ -203,8 +203,8 @@ pub unsafe extern "C" fn bowstring_expr_in_list(
     unsafe { made(all, out) }
 }
 
-/// The rows of an array as literals. They are counted before they are made, because an array can have many more
-/// rows than bytes: one of nulls has none.
+/// The rows of an array as literals. They are counted before they are made, because an array can have many
+/// more rows than bytes: one of nulls has none.
 fn literals(values: &DeviceArray) -> Result<LiteralList> {
     let mut literals = LiteralList::new();
     literals.check_room(values.len())?;

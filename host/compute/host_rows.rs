@@ -32,7 +32,7 @@ impl HostRows {
             columns.push(parked(column, stream).await?);
         }
         if parking.is_some() {
-            // Whoever moves them reads them.
+            // They are read where they are moved.
             columns = arrived(columns, stream).await?;
         }
         Ok(HostRows { rows: retyped(rows, moved(columns, parking)?)?, types })

@@ -54,8 +54,8 @@ pub struct JoinProbe {
     range: usize,
     prepared: Option<PreparedJoin>,
     visited: Visited,
-    /// What all probes have found in the present range, if this one has ended it: nothing unless it is the
-    /// last.
+    /// The left rows that all probes have found in the present range, if this one has ended it: none unless
+    /// it is the last.
     found: Option<Vec<Visited>>,
     /// The marks of all right rows, whatever their part: whether there are any, and nulls.
     all: Visited,

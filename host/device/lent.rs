@@ -3,6 +3,7 @@
 use super::foreign::core_of;
 use super::pool::Memory;
 use super::released::{Reader, Released};
+use super::staging::drop_without_calls;
 use crate::array::{Buffer, DeviceArray};
 
 /// Drops an array that a consumer has read on a stream of its own. Its memory, and what others have lent to
@@ -14,8 +15,9 @@ pub(crate) fn let_go(array: DeviceArray, reader: Reader) {
         return memory.core().let_go(Released::new(array, reader));
     }
     // A producer that gave no event, as all do for host memory, cannot be made to wait.
-    if let Some(core) = array.ready().and_then(core_of) {
-        core.let_go(Released::new(array, reader));
+    match array.ready().and_then(core_of) {
+        Some(core) => core.let_go(Released::new(array, reader)),
+        None => drop_without_calls(array),
     }
 }
 
@@ -26,12 +28,12 @@ pub(crate) fn let_go(array: DeviceArray, reader: Reader) {
 pub struct Lent(Option<DeviceArray>);
 
 impl Lent {
-    /// Lends an array.
+    /// Lends an array until the result is dropped.
     pub fn new(array: DeviceArray) -> Lent {
         Lent(Some(array))
     }
 
-    /// The array.
+    /// The array that is lent.
     pub fn array(&self) -> &DeviceArray {
         self.0.as_ref().expect("there until dropped")
     }

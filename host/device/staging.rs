@@ -1,5 +1,6 @@
 //! Pinned host memory, in blocks that are reused. Copies from and to it do not block.
 
+use std::cell::Cell;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
@@ -7,7 +8,7 @@ use super::core::Core;
 use super::handles::Pinned;
 use super::host_pool::size_class;
 use super::lock::lock;
-use super::sync::Mutex;
+use super::sync::{Mutex, thread_local};
 use crate::{Error, Result};
 
 /// The most unused bytes that are kept.
@@ -25,27 +26,28 @@ struct Spare {
     blocks: BTreeMap<usize, VecDeque<(u64, Pinned)>>,
     bytes: usize,
     uses: u64,
-    /// Blocks that are freed by the next allocation. Releasing memory makes no call into the runtime, because
-    /// a consumer may release it in one of the runtime's callbacks.
+    /// Blocks that the next allocation frees, because consumers have released them.
     unused: Vec<Pinned>,
 }
 
 impl Spare {
-    /// Adds a block. Those that were used least recently make room for it.
-    fn keep(&mut self, block: Pinned) {
+    /// Adds a block, and returns those that make room for it: the ones that were used least recently.
+    fn keep(&mut self, block: Pinned) -> Vec<Pinned> {
         if block.len() > KEPT {
-            return self.unused.push(block);
+            return vec![block];
         }
         self.uses += 1;
         self.bytes += block.len();
         self.blocks.entry(block.len()).or_default().push_back((self.uses, block));
+        let mut freed = vec![];
         while self.bytes > KEPT {
             let first = |blocks: &VecDeque<(u64, Pinned)>| blocks.front().map(|(used, _)| *used);
             let oldest = self.blocks.values_mut().min_by_key(|blocks| first(blocks).unwrap_or(u64::MAX));
             let Some((_, block)) = oldest.and_then(VecDeque::pop_front) else { break };
             self.bytes -= block.len();
-            self.unused.push(block);
+            freed.push(block);
         }
+        freed
     }
 
     /// Takes all blocks out.
@@ -106,6 +108,28 @@ impl Staged {
 impl Drop for Staged {
     fn drop(&mut self) {
         let Some(pinned) = self.pinned.take() else { return };
-        lock(&self.staging.spare).keep(pinned);
+        let mut spare = lock(&self.staging.spare);
+        let freed = spare.keep(pinned);
+        match RELEASING.try_with(Cell::get) {
+            Ok(false) => {
+                // Memory is freed outside of the lock, because that may wait for the device.
+                drop(spare);
+                drop(freed);
+            }
+            _ => spare.unused.extend(freed),
+        }
     }
+}
+
+thread_local! {
+    /// Whether the thread is in a consumer's call that releases memory.
+    static RELEASING: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Drops what a consumer has released. This makes no call into the runtime, because the consumer may release
+/// it in one of the runtime's callbacks.
+pub(super) fn drop_without_calls<T>(released: T) {
+    let outer = RELEASING.try_with(|releasing| releasing.replace(true)).unwrap_or(false);
+    drop(released);
+    let _ = RELEASING.try_with(|releasing| releasing.set(outer));
 }

@@ -7,7 +7,7 @@ use super::extent::MOST_BYTES;
 use crate::{Error, Result};
 
 /// Values for [`super::Expr::in_list`], as many as an expression may have. A list from a stranger can be
-/// endless, or have more nulls than any memory has bytes; this one refuses them before it has grown too large.
+/// endless, or have more nulls than any memory has bytes; this one refuses them before it is too large.
 #[derive(Debug, Default)]
 pub struct LiteralList {
     literals: Vec<Literal>,

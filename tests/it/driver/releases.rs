@@ -151,7 +151,8 @@ fn what_a_consumer_still_reads_is_not_overwritten() {
     }
 }
 
-/// An array of another library's is passed on, to a consumer that has named a stream for which no other waits.
+/// An array of another library's is passed on to a consumer that has named a stream, for which no other
+/// waits.
 #[test]
 fn what_is_passed_on_is_kept_for_its_reader_too() {
     for native in Native::all() {
@@ -189,8 +190,10 @@ fn large_downloads_are_let_go_of_in_callbacks_too() {
         let stranger = native.stranger();
         let large: ArrayRef = Arc::new(arrow_array::UInt8Array::from(vec![7; 300 << 20]));
         let there = stream.upload(&from_arrow(&large).unwrap()).unwrap();
-        let kept = stream.download(&there).unwrap();
-        native.call(stranger, move || drop(kept));
+        let down = stream.download(&there).unwrap();
+        let (exported, _) = export_array(&down, &Field::new("x", down.data_type().clone(), false)).unwrap();
+        drop(down);
+        native.call(stranger, move || drop(exported));
         // SAFETY: a live stream.
         assert_eq!(native.raw(|raw| unsafe { (raw.synchronise)(stranger) }), 0);
         assert_eq!(stream.download(&there.slice(0, 1).unwrap()).unwrap().len(), 1);

@@ -93,7 +93,7 @@ fn the_stand_in_notices_calls_from_callbacks() {
     }
 }
 
-/// A task that asks whether its operation is ready, after a poll, is woken although the operation has gone on.
+/// A task that asks after a poll whether its operation is ready is woken, although the operation has gone on.
 #[test]
 fn a_task_that_asks_is_woken_too() {
     for native in Native::all() {
