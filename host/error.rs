@@ -215,6 +215,9 @@ impl fmt::Display for Failure {
     }
 }
 
+/// The words by which the errors of results that are too long for their offsets are known.
+const DO_NOT_FIT: &str = "do not fit the offsets of";
+
 /// Joins as many names as fit on one line.
 fn names(columns: &[String]) -> String {
     let most = 10;
@@ -229,6 +232,20 @@ impl Error {
 
     pub(crate) fn out_of_host_memory(bytes: usize) -> Error {
         Error::OutOfMemory { bytes, device: DeviceType::Cpu }
+    }
+
+    /// The error for a result with more elements than the offsets of its type can count.
+    pub(crate) fn too_long(
+        operation: &'static str,
+        elements: impl fmt::Display,
+        data_type: &DataType,
+    ) -> Error {
+        Error::Invalid { operation, problem: format!("{elements} {DO_NOT_FIT} {data_type}") }
+    }
+
+    /// Whether a result is too long for its offsets, so that the results of fewer rows may fit.
+    pub(crate) fn is_too_long(&self) -> bool {
+        matches!(self, Error::Invalid { problem, .. } if problem.contains(DO_NOT_FIT))
     }
 
     pub(crate) fn out_of_spec(at: impl Into<String>, problem: impl Into<String>) -> Error {

@@ -174,8 +174,8 @@ impl JoinProbe {
         self.prepared.clone().ok_or_else(|| Error::invalid("join", "no left rows"))
     }
 
-    /// Joins the first right rows that wait. If the result is larger than memory, that of the first half:
-    /// then the halves wait in their place.
+    /// Joins the first right rows that wait. If the result is too large for memory, or for the offsets of a
+    /// column, that of the first half: then the halves wait in their place.
     async fn joined(&mut self) -> Result<Option<DeviceBatch>> {
         let prepared = self.prepared().await?;
         while let Some((right, keys)) = self.waiting.front() {
@@ -184,7 +184,7 @@ impl JoinProbe {
                     self.visited = self.visited.and(&visited, &self.stream).await?;
                     return Ok(rows);
                 }
-                Err(Error::OutOfMemory { .. }) if right.len() > 1 => {
+                Err(error) if right.len() > 1 && is_too_large(&error) => {
                     let (rows, first) = (right.len(), right.len() / 2);
                     let halves = |from, len| {
                         let keys = keys.iter().map(|key| key.slice(from, len)).collect::<Result<Vec<_>>>()?;
@@ -221,4 +221,9 @@ impl JoinProbe {
         let rest = prepared.rest(&visited, &self.right, &self.stream);
         rest.await
     }
+}
+
+/// Whether an error says that a result was too large, so that those of fewer rows may be small enough.
+fn is_too_large(error: &Error) -> bool {
+    matches!(error, Error::OutOfMemory { .. }) || error.is_too_long()
 }

@@ -210,10 +210,7 @@ fn write_bytes<const O: usize>(
         let ends = &mut ends[1..][chunk.out.clone()];
         let end = used + filter_bytes::locate(from, data.len(), &chunk, starts, ends)?;
         if end > rows::largest_offset::<O>() {
-            return Err(Error::invalid(
-                "coalesce",
-                format!("the result is too long for {}", array.data_type()),
-            ));
+            return Err(Error::too_long("coalesce", "the elements of the result", array.data_type()));
         }
         if end > bytes.bytes().len() {
             let expected = end as u128 * room as u128 / (at + chunk.out.end).max(1) as u128;

@@ -21,7 +21,7 @@ pub(crate) fn of_cast(array: &DeviceArray, to: &DataType, options: &CastOptions<
     let bound = Bound { options, too_long: Cell::new(false) };
     let bytes = bound.cast(&Rows::each(array.clone()), to);
     match bound.too_long.get() {
-        true => Err(Error::invalid("cast", format!("{} is too long for {to}", array.data_type()))),
+        true => Err(Error::too_long("cast", format_args!("the elements of {}", array.data_type()), to)),
         false => Ok(bytes),
     }
 }

@@ -124,7 +124,7 @@ pub(crate) fn set(words: &mut [u64], start: usize, end: usize) {
 
 /// Makes the error for a result that exceeds the offsets of its type.
 pub(crate) fn too_long(array: &DeviceArray) -> Error {
-    Error::invalid("take", format!("the result is too long for {}", array.data_type()))
+    Error::too_long("take", "the elements of the result", array.data_type())
 }
 
 #[cfg(test)]

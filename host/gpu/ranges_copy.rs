@@ -261,6 +261,5 @@ impl Placed<'_> {
 }
 
 fn do_not_fit(pass: &Pass, elements: impl std::fmt::Display, array: &DeviceArray) -> Error {
-    let problem = format!("{elements} elements do not fit the offsets of {}", array.data_type());
-    Error::Invalid { operation: pass.operation(), problem }
+    Error::too_long(pass.operation(), format_args!("{elements} elements"), array.data_type())
 }

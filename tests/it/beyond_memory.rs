@@ -344,3 +344,21 @@ fn sorts_and_joins_of_ten_times_the_memory_fit() {
         }
     }
 }
+
+/// The pairs of one batch of right rows have more text than offsets of 32 bits can count.
+#[test]
+fn pairs_of_too_much_text_come_in_parts() {
+    let target = Target::emulator(32);
+    let text: ArrayRef = Arc::new(StringArray::from(vec!["x".repeat(1 << 16)]));
+    let key: ArrayRef = Arc::new(Int64Array::from(vec![7]));
+    let keys: ArrayRef = Arc::new(Int64Array::from(vec![7; 40_000]));
+    let (left, right) = (batch_on(&target, &[("k", key), ("t", text)]), batch_on(&target, &[("k", keys)]));
+    let mut build = JoinBuild::new(&JoinOptions::default(), &target.stream);
+    ended(build.push(&left, &left.columns()[..1])).unwrap();
+    let built = Arc::new(ended(build.finish(1)).unwrap());
+    let mut probe = JoinProbe::new(&built, right.schema(), &target.stream);
+    ended(probe.push(&right, right.columns())).unwrap();
+    probe.end().unwrap();
+    let lens = std::iter::from_fn(|| ended(probe.next()).unwrap().map(|rows| rows.len()));
+    assert_eq!(lens.collect::<Vec<_>>(), [20_000, 20_000]);
+}

@@ -72,8 +72,7 @@ fn copied<const O: usize>(
         }
         Ok(total)
     };
-    let too_long =
-        || Error::invalid("substring", format!("the result is too long for {}", values.data_type()));
+    let too_long = || Error::too_long("substring", "the elements of the result", values.data_type());
     take_bytes::gathered(bytes, values.len(), pool, measure, too_long)?
 }
 

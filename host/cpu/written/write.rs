@@ -263,7 +263,7 @@ fn joined<const O: usize>(
 ) -> Result<Vec<Buffer>> {
     let total: usize = texts.iter().map(|texts| texts.len).sum();
     if total > rows::largest_offset::<O>() {
-        return Err(Error::invalid("cast", format!("{} is too long for {to}", values.data_type())));
+        return Err(Error::too_long("cast", format_args!("the elements of {}", values.data_type()), to));
     }
     let mut offsets = pool.alloc((values.len() + 1) * O)?;
     let mut bytes = pool.alloc(total)?;

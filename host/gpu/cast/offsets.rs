@@ -16,7 +16,7 @@ pub(crate) fn most(width: usize) -> u64 {
 }
 
 pub(super) fn do_not_fit(elements: u64, to: &DataType) -> Error {
-    Error::invalid("cast", format!("{elements} elements do not fit the offsets of {to}"))
+    Error::too_long("cast", format_args!("{elements} elements"), to)
 }
 
 /// Offsets to be converted to another width.
@@ -61,8 +61,7 @@ pub(super) fn convert_offsets(
     pass.report(&faults, move |words| match (words[0], words[1]) {
         (u64::MAX, u64::MAX) => Ok(()),
         (u64::MAX, row) => {
-            let problem = format!("the elements of rows up to {row} do not fit the offsets of {to}");
-            Err(Error::Invalid { operation: "cast", problem })
+            Err(Error::too_long("cast", format_args!("the elements of rows up to {row}"), &to))
         }
         (row, _) => {
             let problem = format!("row {row} ends before it begins, or beyond what there is");

@@ -294,7 +294,7 @@ fn check_total(pass: &Pass, total: u64, most: u64, data_type: &DataType) -> Resu
     if total <= most {
         return Ok(());
     }
-    Err(Error::invalid(pass.operation(), format!("{total} elements do not fit the offsets of {data_type}")))
+    Err(Error::too_long(pass.operation(), format_args!("{total} elements"), data_type))
 }
 
 /// Concatenates bitmaps; a missing one counts as all set.

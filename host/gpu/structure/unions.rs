@@ -242,8 +242,8 @@ async fn in_order(
     for ((one, seen), member) in marked.iter().zip(array.children()) {
         let total = one.total(&words[seen]);
         if total > i32::MAX as usize {
-            let problem = format!("{total} rows of a member do not fit the offsets of {}", array.data_type());
-            return Err(Error::invalid("take", problem));
+            let rows = format!("{total} rows of a member");
+            return Err(Error::too_long("take", rows, array.data_type()));
         }
         let out = pass.rows(total, 4)?;
         let (selected, words_offset) = one.mask.words();
