@@ -3,13 +3,20 @@
 use std::sync::Arc;
 
 use bowstring::Device;
-use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::statistics::{StatisticsArgs, StatisticsContext};
+use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties as _};
 
 use crate::config::DeviceOptions;
 use crate::device::is_host;
 use crate::program::Shape;
 use crate::reason::Reason;
+
+/// Why operators on a device do not read these inputs, if one of them never ends: they wait until there are
+/// many rows to upload, and the next one may never come. On the CPU they take batches as they come.
+pub(crate) fn against_endless(inputs: &[&Arc<dyn ExecutionPlan>], device: &Device) -> Option<Reason> {
+    let endless = inputs.iter().any(|input| input.boundedness().is_unbounded());
+    (endless && !is_host(device)).then_some(Reason::Endless)
+}
 
 /// Why a program is expected to be slower than the chain that it replaces; `None` if it pays.
 ///
@@ -32,6 +39,9 @@ pub(crate) fn against(
     device: &Device,
     options: &DeviceOptions,
 ) -> Option<Reason> {
+    if let Some(reason) = against_endless(&[input], device) {
+        return Some(reason);
+    }
     let reduces = shape.aggregates || shape.filters;
     if options.always {
         let works = reduces || shape.computed > 0 || shape.top || there;
@@ -43,13 +53,16 @@ pub(crate) fn against(
     few_rows(&[input], options).or_else(|| (!reduces && !there).then_some(Reason::OnTheHost))
 }
 
-/// Why a join of two inputs is expected to be slower on a device: neither is large, or the device is the CPU,
+/// Why a join of two inputs is not for a device: one never ends, neither is large, or the device is the CPU,
 /// where joins are left to DataFusion.
 pub(crate) fn against_join(
     inputs: &[&Arc<dyn ExecutionPlan>],
     device: &Device,
     options: &DeviceOptions,
 ) -> Option<Reason> {
+    if let Some(reason) = against_endless(inputs, device) {
+        return Some(reason);
+    }
     match is_host(device) {
         _ if options.always => None,
         true => Some(Reason::Cpu),

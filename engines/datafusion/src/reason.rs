@@ -48,6 +48,8 @@ pub enum Reason {
     LastStep,
     /// The condition of a join, or a window function, has a subquery.
     Subquery,
+    /// An input never ends, and a device waits for many rows before it begins.
+    Endless,
     /// DataFusion is expected to be at least as fast on the CPU.
     Cpu,
     /// Its input is estimated to have so few rows that moving them to the device does not pay.
@@ -91,6 +93,7 @@ impl fmt::Display for Reason {
                 )
             }
             Reason::Subquery => write!(f, "it has a subquery, whose value is not known yet"),
+            Reason::Endless => write!(f, "its input never ends, and devices wait for many rows"),
             Reason::Cpu => write!(f, "DataFusion is as fast on the CPU"),
             Reason::FewRows { rows, least } => {
                 write!(f, "it reads about {rows} rows, fewer than bowstring.device_min_rows, {least}")

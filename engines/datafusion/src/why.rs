@@ -22,7 +22,7 @@ use crate::blame;
 use crate::chain::beyond;
 use crate::chained::Chained;
 use crate::config::DeviceOptions;
-use crate::cost::{against, against_join};
+use crate::cost::{against, against_endless, against_join};
 use crate::device::{is_host, open};
 use crate::exec::{DeviceExec, is_on_device};
 use crate::joined::Joined;
@@ -119,6 +119,7 @@ impl Asked {
         {
             return Ok(None);
         }
+        let endless = || against_endless(&plan.children(), &self.device);
         Ok(Some(if let Some(filter) = plan.downcast_ref::<FilterExec>() {
             let refused = blame::of_expression(filter.predicate(), &filter.input().schema());
             self.of_chain(plan, refused)?
@@ -134,14 +135,14 @@ impl Asked {
                 }
             }
         } else if let Some(sort) = plan.downcast_ref::<SortExec>() {
-            match blame::of_sort(sort) {
+            match blame::of_sort(sort).or_else(endless) {
                 Some(reason) => reason,
                 None if is_host(&self.device) => Reason::Cpu,
                 None if sort.fetch().is_some() => Reason::Narrows,
                 None => Reason::OnTheHost,
             }
         } else if let Some(functions) = window_functions(plan) {
-            match blame::of_windows(functions, &plan.children()[0].schema()) {
+            match blame::of_windows(functions, &plan.children()[0].schema()).or_else(endless) {
                 Some(reason) => reason,
                 None if is_host(&self.device) => Reason::Cpu,
                 None if Windowed::of(plan).is_none() => Reason::Whole,

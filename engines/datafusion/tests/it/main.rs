@@ -9,6 +9,7 @@ mod limits;
 mod parked;
 mod plans;
 mod slt;
+mod streamed;
 mod support;
 mod tables;
 mod tops;
