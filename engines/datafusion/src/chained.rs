@@ -11,14 +11,15 @@ use datafusion::physical_plan::execution_plan::{
 };
 use datafusion::physical_plan::statistics::StatisticsArgs;
 use datafusion::physical_plan::{
-    Distribution, ExecutionPlan, ExecutionPlanProperties as _, InputDistributionRequirements, Partitioning,
-    PhysicalExpr, SendableRecordBatchStream,
+    Distribution, ExecutionPlan, ExecutionPlanProperties as _, InputDistributionRequirements, PhysicalExpr,
+    SendableRecordBatchStream,
 };
 
 use crate::chain::Chain;
 use crate::config::DeviceOptions;
 use crate::device::is_host;
 use crate::downloads::{downloaded, left_there};
+use crate::exchange::partition_keys;
 use crate::finishing::Finishing;
 use crate::metrics::Counters;
 use crate::operator::{DeviceBatches, Open, Operator, Replaced, Source, Task, replaced};
@@ -249,9 +250,9 @@ impl Operator for Chained {
         let required = self.nodes[node].input_distribution_requirements();
         // Keys are expressions over the input of the first node, which others may name otherwise. Rows are
         // partitioned as it requires, and have to stay so.
-        match self.input().output_partitioning() {
-            Partitioning::Hash(keys, _) if node + 1 < self.nodes.len() && requires_keys(&required) => {
-                InputDistributionRequirements::new(vec![Distribution::KeyPartitioned(keys.clone())])
+        match partition_keys(self.input().output_partitioning()) {
+            Some(keys) if node + 1 < self.nodes.len() && requires_keys(&required) => {
+                InputDistributionRequirements::new(vec![Distribution::KeyPartitioned(keys)])
             }
             _ => required,
         }

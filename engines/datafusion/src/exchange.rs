@@ -7,7 +7,9 @@ use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
 use datafusion::physical_plan::joins::{HashJoinExec, PartitionMode};
 use datafusion::physical_plan::repartition::RepartitionExec;
 use datafusion::physical_plan::union::InterleaveExec;
-use datafusion::physical_plan::{Distribution, ExecutionPlan, ExecutionPlanProperties as _, Partitioning};
+use datafusion::physical_plan::{
+    Distribution, ExecutionPlan, ExecutionPlanProperties as _, Partitioning, PhysicalExpr,
+};
 
 /// A join of partitioned sides as one whose right partitions share the whole left side, and are partitioned
 /// as they come. `None` if the plan is no such join.
@@ -42,6 +44,16 @@ pub(crate) fn is_round_robin(plan: &Arc<dyn ExecutionPlan>) -> bool {
     exchange.is_some_and(|exchange| matches!(exchange.partitioning(), Partitioning::RoundRobinBatch(_)))
 }
 
+/// The keys by which rows are partitioned, by their hashes or in ranges; `None` if rows with equal keys may be
+/// in several partitions.
+pub(crate) fn partition_keys(partitioning: &Partitioning) -> Option<Vec<Arc<dyn PhysicalExpr>>> {
+    match partitioning {
+        Partitioning::Hash(keys, _) => Some(keys.clone()),
+        Partitioning::Range(range) => Some(range.ordering().iter().map(|key| key.expr.clone()).collect()),
+        Partitioning::RoundRobinBatch(_) | Partitioning::UnknownPartitioning(_) => None,
+    }
+}
+
 /// For each child of a node, whether the node, or one above it for which it `matters`, relies on how the
 /// child's rows are partitioned.
 pub(crate) fn matter_below(plan: &Arc<dyn ExecutionPlan>, matters: bool) -> Vec<bool> {
@@ -49,7 +61,7 @@ pub(crate) fn matter_below(plan: &Arc<dyn ExecutionPlan>, matters: bool) -> Vec<
     // Its children are combined partition by partition, though it does not say that it requires that.
     let matters = matters || plan.is::<InterleaveExec>();
     // A node that partitions rows anew does not rely on how they were partitioned before.
-    let keeps = matches!(plan.output_partitioning(), Partitioning::Hash(..)) && !plan.is::<RepartitionExec>();
+    let keeps = partition_keys(plan.output_partitioning()).is_some() && !plan.is::<RepartitionExec>();
     let passes_on = matters && keeps;
     let required = plan.input_distribution_requirements().into_per_child();
     let relies = |one: &Distribution| !matches!(one, UnspecifiedDistribution | SinglePartition);

@@ -7,10 +7,13 @@ use bowstring_datafusion::why_not;
 use datafusion::arrow::array::{ArrayRef, Int64Array, RecordBatch};
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::catalog::streaming::StreamingTable;
+use datafusion::common::{ScalarValue, SplitPoint};
 use datafusion::execution::TaskContext;
-use datafusion::physical_plan::SendableRecordBatchStream;
+use datafusion::physical_expr::expressions::Column;
+use datafusion::physical_expr::{PhysicalSortExpr, RangePartitioning};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::streaming::PartitionStream;
+use datafusion::physical_plan::{Partitioning, SendableRecordBatchStream, displayable};
 use datafusion::prelude::SessionContext;
 use futures::{StreamExt, stream};
 use tokio::time::timeout;
@@ -64,6 +67,15 @@ fn register_table(contexts: &[&SessionContext], name: &str, table: impl Fn() -> 
     }
 }
 
+/// Two partitions of numbers, each with those of a range.
+fn ranges() -> StreamingTable {
+    let parts = vec![numbers((0..50).chain(10..20)), numbers((50..100).chain(70..80))];
+    let x = PhysicalSortExpr::new_default(Arc::new(Column::new("x", 0)));
+    let second = SplitPoint::new(vec![ScalarValue::Int64(Some(50))]);
+    let range = RangePartitioning::try_new([x].into(), vec![second]).unwrap();
+    table(parts, true).with_output_partitioning(Partitioning::Range(range))
+}
+
 /// A device would wait for more rows than there are.
 #[tokio::test]
 async fn inputs_that_never_end_are_left_to_datafusion() {
@@ -86,5 +98,27 @@ async fn inputs_that_never_end_are_left_to_datafusion() {
         let ended = timeout(Duration::from_secs(30), run(&context, plan)).await;
         let ended = ended.unwrap_or_else(|_| panic!("{sql} does not end")).unwrap();
         assert_eq!(ended.iter().map(RecordBatch::num_rows).sum::<usize>(), 3, "{sql}");
+    }
+}
+
+/// Ranges of keys are partitions as good as those of hashes: nodes above that need them get them.
+#[tokio::test]
+async fn partitions_of_ranges_stay_as_they_are() {
+    let (context, plain) = (on("emulator").await, on("off").await);
+    register_table(&[&context, &plain], "ranges", ranges);
+    for context in [&context, &plain] {
+        answer(context, "SET datafusion.optimizer.prefer_hash_join = false").await.unwrap();
+    }
+    for sql in [
+        // The keys of the groups have another name below.
+        "SELECT k, sum(z) FROM (SELECT x AS k, x * y AS z FROM ranges) GROUP BY k",
+        // The window is below a filter without a counterpart, and that below a join of partitions.
+        "SELECT l.x, l.r, m.y FROM ranges AS m JOIN (\
+         SELECT x, row_number() OVER (PARTITION BY x ORDER BY y) AS r FROM ranges WHERE y > 4) AS l \
+         ON l.x = m.x AND reverse(CAST(l.r AS VARCHAR)) <> '3'",
+    ] {
+        let text = displayable(plan(&plain, sql).await.as_ref()).indent(true).to_string();
+        assert!(!text.contains("RepartitionExec"), "{text}");
+        assert!(same(&context, &plain, sql).await, "{sql}");
     }
 }
