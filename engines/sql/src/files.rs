@@ -3,7 +3,8 @@
 use datafusion::error::{DataFusionError, Result};
 use datafusion::prelude::{CsvReadOptions, ParquetReadOptions, SessionContext};
 use std::fs::read_dir;
-use std::path::{Path, PathBuf};
+use std::path::{Path, PathBuf, absolute};
+use url::Url;
 
 #[derive(Clone, Copy, PartialEq)]
 enum Format {
@@ -20,12 +21,20 @@ pub async fn register_path(context: &SessionContext, name: &str, path: &Path) ->
     let format = format_of(path)?.ok_or_else(|| {
         wrong(format!("table {name}: {shown} is neither a .parquet or .csv file nor a folder of such"))
     })?;
-    let text = path.to_str().ok_or_else(|| wrong(format!("table {name}: {shown} is not a UTF-8 path")))?;
+    let url = url_of(path).ok_or_else(|| wrong(format!("table {name}: {shown} is not a UTF-8 path")))?;
     let name = datafusion::common::TableReference::bare(name);
     match format {
-        Format::Parquet => context.register_parquet(name, text, ParquetReadOptions::default()).await,
-        Format::Csv => context.register_csv(name, text, CsvReadOptions::new()).await,
+        Format::Parquet => context.register_parquet(name, url, ParquetReadOptions::default()).await,
+        Format::Csv => context.register_csv(name, url, CsvReadOptions::new()).await,
     }
+}
+
+/// The URL of a file or folder; `None` if its path is not UTF-8. DataFusion takes a path with a bracket, a
+/// star or a question mark for a pattern, and a relative path with a colon for a URL. A URL is no pattern.
+fn url_of(path: &Path) -> Option<Url> {
+    let path = absolute(path.to_str()?).ok()?;
+    let url = if path.is_dir() { Url::from_directory_path(path) } else { Url::from_file_path(path) };
+    url.ok()
 }
 
 /// A file's format follows from the end of its name; a folder's from its files, if they agree.

@@ -55,6 +55,26 @@ fn queries_come_from_standard_input_and_files() {
     assert_eq!(answer(home.path(), &["--format", "csv", "--file", "q.sql"], ""), "c\n3\n");
 }
 
+/// Names are taken as they are, though some look like patterns or URLs.
+#[test]
+fn tables_are_the_files_that_are_named() {
+    let home = tempfile::tempdir().unwrap();
+    for folder in ["d[1]", "d1"] {
+        std::fs::create_dir(home.path().join(folder)).unwrap();
+    }
+    let files = ["t[1].csv", "t1.csv", "a:b.csv", "100%25 ?#*.csv", "d[1]/e.csv", "d1/e.csv"];
+    for (number, file) in files.iter().enumerate() {
+        std::fs::write(home.path().join(file), format!("x\n{number}\n")).unwrap();
+    }
+    let absolute = home.path().join("t[1].csv");
+    let paths = files[..4].iter().copied().zip(0..).chain([("d[1]", 4), ("d1", 5), ("d1/../t[1].csv", 0)]);
+    for (path, number) in paths.chain([(absolute.to_str().unwrap(), 0)]) {
+        let read =
+            answer(home.path(), &["--table", &format!("t={path}"), "--format", "csv", "select * from t"], "");
+        assert_eq!(read, format!("x\n{number}\n"), "{path}");
+    }
+}
+
 #[test]
 fn errors_end_the_program_with_a_code() {
     let home = tempfile::tempdir().unwrap();
