@@ -8,12 +8,13 @@ use datafusion::physical_plan::display::DisplayableExecutionPlan;
 use datafusion::physical_plan::{ExecutionPlan, execute_stream};
 use datafusion::prelude::SessionContext;
 use datafusion::sql::parser::{DFParser, Statement};
-use futures::StreamExt;
+use futures::TryStreamExt;
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// How often a running query looks whether it was interrupted.
+/// How often a running statement looks whether it was interrupted.
 const STEP: Duration = Duration::from_millis(100);
 
 /// A session, and how its answers are shown.
@@ -87,9 +88,13 @@ impl Shell {
         left_to_datafusion(plan, self.context.copied_config().options())
     }
 
+    /// Plans a statement. Those that define something, such as `CREATE TABLE`, run here.
     async fn planned(&self, statement: &Statement) -> Result<Arc<dyn ExecutionPlan>> {
-        let plan = self.context.state().statement_to_plan(statement.clone()).await?;
-        self.context.execute_logical_plan(plan).await?.create_physical_plan().await
+        let planned = async {
+            let plan = self.context.state().statement_to_plan(statement.clone()).await?;
+            self.context.execute_logical_plan(plan).await?.create_physical_plan().await
+        };
+        self.unless_interrupted(planned).await
     }
 
     /// Runs a plan to its end, or until it is interrupted. Returns the answer, if it is `wanted`, and the
@@ -102,18 +107,22 @@ impl Shell {
             true => (Output::new(*format, file.as_deref(), &stream.schema(), *shown)?, 0),
             false => (Output::Nothing, 0),
         };
+        while let Some(batch) = self.unless_interrupted(stream.try_next()).await? {
+            output.write(&batch)?;
+            rows += batch.num_rows();
+        }
+        Ok((output, rows))
+    }
+
+    /// Waits for a part of a statement's work, or until it is interrupted.
+    async fn unless_interrupted<T>(&self, work: impl Future<Output = Result<T>>) -> Result<T> {
+        let mut work = pin!(work);
         loop {
-            match tokio::time::timeout(STEP, stream.next()).await {
-                Ok(None) => return Ok((output, rows)),
-                Ok(Some(batch)) => {
-                    let batch = batch?;
-                    output.write(&batch)?;
-                    rows += batch.num_rows();
-                }
-                Err(_) => {}
-            }
             if self.interrupted.load(Ordering::Relaxed) {
                 return Err(DataFusionError::Execution("interrupted".into()));
+            }
+            if let Ok(done) = tokio::time::timeout(STEP, work.as_mut()).await {
+                return done;
             }
         }
     }

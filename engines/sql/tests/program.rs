@@ -122,20 +122,24 @@ fn a_prompt_goes_on_after_errors_and_keeps_a_history() {
     assert!(history.contains("n * 2 as m"), "{history}");
 }
 
+/// Some statements run when they are planned.
 #[test]
-fn ctrl_c_ends_a_query_and_not_the_prompt() {
-    let home = tempfile::tempdir().unwrap();
-    let mut child = program(home.path(), &["--prompt", "--format", "csv"]).spawn().unwrap();
-    let mut lines = child.stdin.take().unwrap();
-    let long = "select count(*) from generate_series(1, 300000) as a(x) join generate_series(1, 300000) as b(y) on x <> y;";
-    writeln!(lines, "select 1 as ready;\n{long}").unwrap();
-    let mut answers = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
-    assert_eq!([answers.next(), answers.next()], [Some("ready".into()), Some("1".into())]);
-    std::thread::sleep(Duration::from_secs(1));
-    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
-    writeln!(lines, "select 2 as after;").unwrap();
-    drop(lines);
-    let after: Vec<String> = answers.filter(|line| line != "count(*)").collect();
-    assert_eq!(after, ["after", "2"]);
-    assert!(child.wait().unwrap().success());
+fn ctrl_c_ends_a_statement_and_not_the_prompt() {
+    let long = "select count(*) from generate_series(1, 300000) as a(x) \
+                join generate_series(1, 300000) as b(y) on x <> y;";
+    for long in [long, &format!("create table long as {long}")] {
+        let home = tempfile::tempdir().unwrap();
+        let mut child = program(home.path(), &["--prompt", "--format", "csv"]).spawn().unwrap();
+        let mut lines = child.stdin.take().unwrap();
+        writeln!(lines, "select 1 as ready;\n{long}").unwrap();
+        let mut answers = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+        assert_eq!([answers.next(), answers.next()], [Some("ready".into()), Some("1".into())]);
+        std::thread::sleep(Duration::from_secs(1));
+        assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+        writeln!(lines, "select 2 as after;").unwrap();
+        drop(lines);
+        let after: Vec<String> = answers.filter(|line| line != "count(*)").collect();
+        assert_eq!(after, ["after", "2"], "{long}");
+        assert!(child.wait().unwrap().success(), "{long}");
+    }
 }
