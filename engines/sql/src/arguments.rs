@@ -57,7 +57,8 @@ pub struct Arguments {
     #[arg(long)]
     pub analyze: bool,
 
-    /// Run the query this many times, to measure it; the answer is printed once
+    /// Run the query this many times, to measure it; the answer is printed once. Definitions and settings run
+    /// once
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     pub repeat: u32,
 

@@ -4,6 +4,7 @@ use crate::output::{Form, Output};
 use bowstring_sql::left_to_datafusion;
 use bowstring_sql::progress::{Watch, rows_read};
 use datafusion::error::{DataFusionError, Result};
+use datafusion::logical_expr::{LogicalPlan, Statement as LogicalStatement};
 use datafusion::physical_plan::display::DisplayableExecutionPlan;
 use datafusion::physical_plan::{ExecutionPlan, execute_stream};
 use datafusion::prelude::SessionContext;
@@ -25,7 +26,7 @@ pub struct Shell {
     pub explain: bool,
     /// Whether a plan is printed with what each operator did.
     pub analyze: bool,
-    /// The number of times that each query runs.
+    /// The number of times that each query runs. Definitions and settings run once.
     pub repeat: u32,
     /// Whether times are printed.
     pub timing: bool,
@@ -48,7 +49,7 @@ impl Shell {
 
     async fn statement(&self, statement: Statement) -> Result<()> {
         let start = Instant::now();
-        let mut plan = self.planned(&statement).await?;
+        let (mut plan, repeats) = self.planned(&statement).await?;
         if self.timing {
             eprintln!("planned in {}: {}", shown(start.elapsed()), operators(plan.as_ref()));
         }
@@ -57,13 +58,14 @@ impl Shell {
             println!("{shown}{}", self.left(&plan)?);
             return Ok(());
         }
-        for round in 1..=self.repeat {
+        let rounds = if repeats { self.repeat } else { 1 };
+        for round in 1..=rounds {
             if round > 1 {
                 // A plan keeps what it counted, and some what they have built.
-                plan = self.planned(&statement).await?;
+                (plan, _) = self.planned(&statement).await?;
             }
             let start = Instant::now();
-            let last = round == self.repeat;
+            let last = round == rounds;
             let (output, rows) = self.answer(&plan, last).await?;
             let time = start.elapsed();
             if last {
@@ -88,11 +90,18 @@ impl Shell {
         left_to_datafusion(plan, self.context.copied_config().options())
     }
 
-    /// Plans a statement. Those that define something, such as `CREATE TABLE`, run here.
-    async fn planned(&self, statement: &Statement) -> Result<Arc<dyn ExecutionPlan>> {
+    /// Plans a statement, and says whether it can be repeated. Definitions, such as `CREATE TABLE`, and
+    /// settings run here, and cannot.
+    async fn planned(&self, statement: &Statement) -> Result<(Arc<dyn ExecutionPlan>, bool)> {
         let planned = async {
             let plan = self.context.state().statement_to_plan(statement.clone()).await?;
-            self.context.execute_logical_plan(plan).await?.create_physical_plan().await
+            let repeats = match &plan {
+                LogicalPlan::Ddl(_) => false,
+                LogicalPlan::Statement(statement) => matches!(statement, LogicalStatement::Execute(_)),
+                _ => true,
+            };
+            let frame = self.context.execute_logical_plan(plan).await?;
+            Ok((frame.create_physical_plan().await?, repeats))
         };
         self.unless_interrupted(planned).await
     }

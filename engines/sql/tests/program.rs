@@ -40,6 +40,9 @@ fn answers_have_the_form_that_is_asked_for() {
     assert_eq!(form("json"), "{\"n\":1,\"s\":\"a\"}\n{\"n\":2}\n");
     let twice = answer(home.path(), &["--format", "csv", "--repeat", "2", "select 1 as x"], "");
     assert_eq!(twice, "x\n1\n", "the answer is written once");
+    let defined = format!("{TWO} set datafusion.execution.batch_size = 7; select count(*) as x from t");
+    let twice = answer(home.path(), &["--format", "csv", "--repeat", "2", &defined], "");
+    assert_eq!(twice, "x\n2\n", "a table is made once");
     answer(home.path(), &["--format", "parquet", "-o", "t.parquet", "select 7 as x, 'y' as z"], "");
     let read = answer(home.path(), &["--table", "t=t.parquet", "--format", "csv", "select * from t"], "");
     assert_eq!(read, "x,z\n7,y\n");
