@@ -70,7 +70,7 @@ pub struct Arguments {
     #[arg(long, value_enum, default_value_t = Format::Table)]
     pub format: Format,
 
-    /// The file that the answer is written to, instead of standard output
+    /// The file that the answer is written to, instead of standard output. It has room for one answer
     #[arg(long, short, value_name = "PATH")]
     pub output: Option<PathBuf>,
 

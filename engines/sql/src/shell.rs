@@ -41,13 +41,15 @@ impl Shell {
         if statements.is_empty() {
             return Err(DataFusionError::Configuration("no query".into()));
         }
+        let mut answered = false;
         for statement in statements {
-            self.statement(statement).await?;
+            self.statement(statement, &mut answered).await?;
         }
         Ok(())
     }
 
-    async fn statement(&self, statement: Statement) -> Result<()> {
+    /// Runs a statement. An earlier one may have `answered`, and then the file of answers is not free.
+    async fn statement(&self, statement: Statement, answered: &mut bool) -> Result<()> {
         let start = Instant::now();
         let (mut plan, repeats) = self.planned(&statement).await?;
         if self.timing {
@@ -57,6 +59,14 @@ impl Shell {
             let shown = DisplayableExecutionPlan::new(plan.as_ref()).indent(false).to_string();
             println!("{shown}{}", self.left(&plan)?);
             return Ok(());
+        }
+        if let Some(file) = &self.form.file
+            && !plan.schema().fields().is_empty()
+            && std::mem::replace(answered, true)
+        {
+            let file = file.display();
+            let problem = format!("{file} has the answer of an earlier query, and no room for another");
+            return Err(DataFusionError::Configuration(problem));
         }
         let rounds = if repeats { self.repeat } else { 1 };
         for round in 1..=rounds {

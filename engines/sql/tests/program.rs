@@ -48,6 +48,8 @@ fn answers_have_the_form_that_is_asked_for() {
     assert_eq!(read, "x,z\n7,y\n");
     answer(home.path(), &["--format", "csv", "--output", "t.csv", "select 1 as x where false"], "");
     assert_eq!(std::fs::read_to_string(home.path().join("t.csv")).unwrap(), "x\n");
+    answer(home.path(), &["--format", "csv", "--output", "t.csv", &query], "");
+    assert_eq!(std::fs::read_to_string(home.path().join("t.csv")).unwrap(), "n,s\n1,a\n2,\n");
 }
 
 #[test]
@@ -85,6 +87,7 @@ fn errors_end_the_program_with_a_code() {
         &["select nothing"][..],
         &["--format", "parquet", "select 1"],
         &["--output", "no/such/folder", "select 1"],
+        &["--output", "two.csv", "select 1; select 2"],
         &["--device", "tpu", "select 1"],
         &[""],
     ] {
