@@ -16,7 +16,7 @@ use crate::inputs::Inputs;
 use crate::keys::as_key;
 use crate::made::has_type;
 use crate::reason::Reason;
-use crate::subquery::is_pending;
+use crate::subquery::has_subquery;
 use crate::top::sort_column;
 use crate::window::{Function, window_part};
 
@@ -90,7 +90,7 @@ pub(crate) fn of_join(join: &HashJoinExec) -> Option<Reason> {
     let of_keys = join.on().iter().find_map(of_pair);
     of_keys.or_else(|| {
         let filter = join.filter()?;
-        match is_pending(filter.expression()) {
+        match has_subquery(filter.expression()) {
             true => Some(Reason::Subquery),
             false => of_expression(filter.expression(), filter.schema()),
         }
@@ -113,7 +113,7 @@ pub(crate) fn of_windows(functions: &[Arc<dyn WindowExpr>], schema: &SchemaRef) 
             return Some(Reason::Key { text: key.to_string(), of: type_text(key, schema) });
         }
         let arguments = one.expressions();
-        if arguments.iter().any(is_pending) {
+        if arguments.iter().any(has_subquery) {
             return Some(Reason::Subquery);
         }
         if Function::translate(one, schema).is_some() {

@@ -24,7 +24,7 @@ use crate::finishing::Finishing;
 use crate::metrics::Counters;
 use crate::operator::{DeviceBatches, Open, Operator, Replaced, Source, Task, replaced};
 use crate::program::{Program, Work};
-use crate::subquery::has_pending;
+use crate::subquery::{node_has_subquery, node_is_pending};
 use crate::top::Top;
 use crate::uploads::uploaded;
 use crate::{gpu, host};
@@ -40,7 +40,7 @@ pub(crate) struct Chained {
     steps: String,
     device: Device,
     options: DeviceOptions,
-    /// Whether an expression has a subquery that has not run.
+    /// Whether an expression has a subquery, whose value was not known, or not that of the next run.
     pending: bool,
     /// Whether the partitions of the input are reduced to one row.
     merges: bool,
@@ -70,7 +70,7 @@ impl Chained {
         program.shape.top = top.is_some();
         let mut pending = false;
         for node in nodes {
-            pending |= has_pending(node.as_ref())?;
+            pending |= node_has_subquery(node.as_ref())?;
         }
         let mut steps = steps(&chain);
         if let Some(top) = top {
@@ -108,11 +108,19 @@ impl Chained {
     /// Translates the chain with the values of its subqueries.
     fn now(&self) -> Result<Replaced> {
         for node in &self.nodes {
-            if has_pending(node.as_ref())? {
+            if node_is_pending(node.as_ref())? {
                 return datafusion::common::internal_err!("a subquery of {} has not run", node.name());
             }
         }
-        self.translated(self.nodes.clone())
+        let ours = self.translated_again(&self.nodes)?;
+        Ok(replaced(self.nodes[0].clone(), ours.map(|ours| Chained { pending: false, ..ours })))
+    }
+
+    /// Translates other nodes in the place of these.
+    fn translated_again(&self, nodes: &[Arc<dyn ExecutionPlan>]) -> Result<Option<Chained>> {
+        let all: Vec<_> = nodes.iter().collect();
+        let again = Chained::of(&all, self.top.as_ref(), &self.device, &self.options)?;
+        Ok(again.map(|ours| Chained { added: self.added, ..ours }))
     }
 
     pub fn aggregates(&self) -> bool {
@@ -211,10 +219,7 @@ impl Operator for Chained {
     }
 
     fn translated(&self, nodes: Vec<Arc<dyn ExecutionPlan>>) -> Result<Replaced> {
-        let all: Vec<_> = nodes.iter().collect();
-        let again = Chained::of(&all, self.top.as_ref(), &self.device, &self.options)?;
-        let again = again.map(|ours| Chained { added: self.added, ..ours });
-        Ok(replaced(nodes[0].clone(), again))
+        Ok(replaced(nodes[0].clone(), self.translated_again(&nodes)?))
     }
 
     fn added(&self) -> usize {

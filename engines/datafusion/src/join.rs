@@ -19,7 +19,7 @@ use crate::inputs::Inputs;
 use crate::keys::columns_of;
 use crate::made::{has_type, options};
 use crate::rows::Rows;
-use crate::subquery::is_pending;
+use crate::subquery::has_subquery;
 
 /// A join of ours, over the columns that it needs.
 #[derive(Debug)]
@@ -87,7 +87,7 @@ impl Join {
             };
         }
         let filter = match join.filter() {
-            Some(filter) if is_pending(filter.expression()) => return None,
+            Some(filter) if has_subquery(filter.expression()) => return None,
             Some(filter) => Some(condition(filter, &mut lefts, &mut rights)?),
             None => None,
         };

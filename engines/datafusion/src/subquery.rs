@@ -24,19 +24,34 @@ pub(crate) fn value(expr: &Arc<dyn PhysicalExpr>) -> Option<ScalarValue> {
     }
 }
 
+/// Whether an expression has a subquery. Even if its value is known, it may be another one when the plan runs
+/// again.
+pub(crate) fn has_subquery(expr: &Arc<dyn PhysicalExpr>) -> bool {
+    expr.exists(|expr| Ok(expr.is::<ScalarSubqueryExpr>())).unwrap_or(true)
+}
+
 /// Whether an expression has a subquery that has not run.
-pub(crate) fn is_pending(expr: &Arc<dyn PhysicalExpr>) -> bool {
+fn is_pending(expr: &Arc<dyn PhysicalExpr>) -> bool {
     let none = RecordBatch::new_empty(Arc::new(Schema::empty()));
     let pending =
         |expr: &Arc<dyn PhysicalExpr>| Ok(expr.is::<ScalarSubqueryExpr>() && expr.evaluate(&none).is_err());
     expr.exists(pending).unwrap_or(true)
 }
 
-/// Whether a node has one.
-pub(crate) fn has_pending(node: &dyn ExecutionPlan) -> Result<bool> {
+/// Whether an expression of a node has a subquery.
+pub(crate) fn node_has_subquery(node: &dyn ExecutionPlan) -> Result<bool> {
+    any_expression(node, has_subquery)
+}
+
+/// Whether an expression of a node has a subquery that has not run.
+pub(crate) fn node_is_pending(node: &dyn ExecutionPlan) -> Result<bool> {
+    any_expression(node, is_pending)
+}
+
+fn any_expression(node: &dyn ExecutionPlan, holds: impl Fn(&Arc<dyn PhysicalExpr>) -> bool) -> Result<bool> {
     let mut found = false;
     node.apply_expressions(&mut |expr| {
-        found |= is_pending(expr);
+        found |= holds(expr);
         Ok(TreeNodeRecursion::Continue)
     })?;
     Ok(found)

@@ -34,7 +34,7 @@ use crate::expression::translate;
 use crate::inputs::Inputs;
 use crate::literal::literal;
 use crate::made::{Made, has_type, options, scalar};
-use crate::subquery::has_pending;
+use crate::subquery::node_has_subquery;
 use crate::top::sort_column;
 use crate::types::our_type;
 
@@ -83,8 +83,8 @@ impl Window {
     /// Translates a node's functions; `None` if any of them has no counterpart.
     pub fn translate(node: &Arc<dyn ExecutionPlan>) -> Option<Window> {
         let functions = window_functions(node)?;
-        // Functions are bound to their literals, and a subquery has no value until it has run.
-        if has_pending(node.as_ref()).unwrap_or(true) {
+        // Functions are bound to their literals, and the value of a subquery is that of one run.
+        if node_has_subquery(node.as_ref()).unwrap_or(true) {
             return None;
         }
         let bounded = node.downcast_ref::<BoundedWindowAggExec>();

@@ -1,6 +1,7 @@
 //! Tables whose rows come from streams, some of which never end.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use bowstring_datafusion::why_not;
@@ -11,6 +12,7 @@ use datafusion::common::{ScalarValue, SplitPoint};
 use datafusion::execution::TaskContext;
 use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_expr::{PhysicalSortExpr, RangePartitioning};
+use datafusion::physical_plan::execution_plan::reset_plan_states;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::streaming::PartitionStream;
 use datafusion::physical_plan::{Partitioning, SendableRecordBatchStream, displayable};
@@ -26,6 +28,25 @@ struct Streamed {
     schema: SchemaRef,
     batch: RecordBatch,
     ends: bool,
+}
+
+/// A partition with one row, the number of earlier runs.
+#[derive(Debug)]
+struct Runs {
+    schema: SchemaRef,
+    runs: AtomicI64,
+}
+
+impl PartitionStream for Runs {
+    fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    fn execute(&self, _: Arc<TaskContext>) -> SendableRecordBatchStream {
+        let runs = self.runs.fetch_add(1, Ordering::Relaxed);
+        let row = stream::iter([Ok(numbers(runs..runs + 1))]);
+        Box::pin(RecordBatchStreamAdapter::new(self.schema.clone(), row))
+    }
 }
 
 impl PartitionStream for Streamed {
@@ -120,5 +141,24 @@ async fn partitions_of_ranges_stay_as_they_are() {
         let text = displayable(plan(&plain, sql).await.as_ref()).indent(true).to_string();
         assert!(!text.contains("RepartitionExec"), "{text}");
         assert!(same(&context, &plain, sql).await, "{sql}");
+    }
+}
+
+/// A plan that runs again has the values that its subqueries have then.
+#[tokio::test]
+async fn subqueries_have_the_values_of_each_run() {
+    for device in ["cpu", "emulator"] {
+        let context = on(device).await;
+        register(&[&context], "t", vec![numbers(0..10)]);
+        let partition = Arc::new(Runs { schema: numbers(0..0).schema(), runs: AtomicI64::new(0) });
+        let runs = StreamingTable::try_new(partition.schema.clone(), vec![partition]).unwrap();
+        context.register_table("runs", Arc::new(runs)).unwrap();
+        let mut plan = plan(&context, "SELECT x FROM t WHERE y < (SELECT max(x) FROM runs) * 2").await;
+        assert!(ours_has(&plan, "scalar_subquery"), "{plan:?}");
+        for before in 0..3 {
+            let found = run(&context, plan.clone()).await.unwrap();
+            assert_eq!(found.iter().map(RecordBatch::num_rows).sum::<usize>(), before, "{device}");
+            plan = reset_plan_states(plan).unwrap();
+        }
     }
 }
