@@ -13,6 +13,7 @@ use crate::aggregate::States;
 use crate::chain::Aggregate;
 use crate::expression::translate;
 use crate::inputs::Inputs;
+use crate::join::has_subqueries;
 use crate::keys::as_key;
 use crate::made::has_type;
 use crate::reason::Reason;
@@ -85,16 +86,13 @@ pub(crate) fn of_aggregate(aggregate: &AggregateExec) -> Option<Reason> {
 
 /// The reason for which a key or the condition of a join has no counterpart.
 pub(crate) fn of_join(join: &HashJoinExec) -> Option<Reason> {
+    if has_subqueries(join) {
+        return Some(Reason::Subquery);
+    }
     let (left, right) = (join.left().schema(), join.right().schema());
     let of_pair = |(a, b): &(_, _)| of_key(a, &left).or_else(|| of_key(b, &right));
     let of_keys = join.on().iter().find_map(of_pair);
-    of_keys.or_else(|| {
-        let filter = join.filter()?;
-        match has_subquery(filter.expression()) {
-            true => Some(Reason::Subquery),
-            false => of_expression(filter.expression(), filter.schema()),
-        }
-    })
+    of_keys.or_else(|| join.filter().and_then(|filter| of_expression(filter.expression(), filter.schema())))
 }
 
 /// The reason for which devices do not sort by the keys of a sort.

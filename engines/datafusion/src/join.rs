@@ -66,6 +66,10 @@ impl Join {
         if join.null_aware && (join.filter().is_some() || join.on().len() != 1) {
             return None;
         }
+        // Keys and the condition are bound to literals, and the value of a subquery is that of one run.
+        if has_subqueries(join) {
+            return None;
+        }
         let (left, right) = (join.left().schema(), join.right().schema());
         let mut places = places(*join.join_type(), left.fields().len(), right.fields().len());
         if let Some(projection) = &join.projection {
@@ -87,7 +91,6 @@ impl Join {
             };
         }
         let filter = match join.filter() {
-            Some(filter) if has_subquery(filter.expression()) => return None,
             Some(filter) => Some(condition(filter, &mut lefts, &mut rights)?),
             None => None,
         };
@@ -124,6 +127,12 @@ impl Join {
             shares_left: *join.partition_mode() == PartitionMode::CollectLeft,
         })
     }
+}
+
+/// Whether a key or the condition of a join has a subquery.
+pub(crate) fn has_subqueries(join: &HashJoinExec) -> bool {
+    let keys = join.on().iter().flat_map(|(left, right)| [left, right]);
+    keys.chain(join.filter().map(JoinFilter::expression)).any(has_subquery)
 }
 
 impl Side {
@@ -182,4 +191,35 @@ fn condition(filter: &JoinFilter, left: &mut Inputs, right: &mut Inputs) -> Opti
     let mut both = Inputs::all_of(&Arc::new(TheirSchema::new(fields)));
     let made = translate(&made.ok()?.data, &mut both)?;
     has_type(&made.expr, &DataType::Boolean, &both).then_some(made.expr)
+}
+
+#[cfg(test)]
+mod tests {
+    use datafusion::arrow::datatypes::Field;
+    use datafusion::logical_expr::physical_planning_context::{ScalarSubqueryResults, SubqueryIndex};
+    use datafusion::physical_expr::scalar_subquery::ScalarSubqueryExpr;
+    use datafusion::physical_plan::empty::EmptyExec;
+
+    use super::*;
+    use crate::blame::of_join;
+    use crate::reason::Reason;
+
+    /// DataFusion's planner puts a key that is computed into a projection. Others may not.
+    #[test]
+    fn keys_with_subqueries_are_refused() {
+        let schema = Arc::new(TheirSchema::new(vec![Field::new("x", DataType::Int64, true)]));
+        let side = || Arc::new(EmptyExec::new(schema.clone())) as Arc<dyn ExecutionPlan>;
+        let column = || Arc::new(Column::new("x", 0)) as Arc<dyn PhysicalExpr>;
+        let results = ScalarSubqueryResults::new(1);
+        let subquery = ScalarSubqueryExpr::new(DataType::Int64, true, SubqueryIndex::new(0), results);
+        let subquery = Arc::new(subquery) as Arc<dyn PhysicalExpr>;
+        let join = |key| {
+            let (mode, nulls) = (PartitionMode::CollectLeft, NullEquality::NullEqualsNothing);
+            let (on, kind) = (vec![(column(), key)], JoinType::Inner);
+            HashJoinExec::try_new(side(), side(), on, None, &kind, None, mode, nulls, false).unwrap()
+        };
+        assert!(Join::translate(&join(column())).is_some());
+        assert!(Join::translate(&join(subquery.clone())).is_none());
+        assert_eq!(of_join(&join(subquery)), Some(Reason::Subquery));
+    }
 }

@@ -46,7 +46,7 @@ pub enum Reason {
     ReadsNothing,
     /// Its first step is an operator of ours. Its last step needs the rows as another node partitions them.
     LastStep,
-    /// The condition of a join, or a window function, has a subquery.
+    /// A key or the condition of a join, or a window function, has a subquery.
     Subquery,
     /// An input never ends, and a device waits for many rows before it begins.
     Endless,
