@@ -1,6 +1,5 @@
 //! A hash join of DataFusion's, run on a device.
 
-use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -23,8 +22,9 @@ pub(crate) struct Joined {
     node: [Arc<dyn ExecutionPlan>; 1],
     join: Arc<Join>,
     steps: String,
-    /// The left sides by their partitions: one if all right partitions share it.
-    left: Mutex<HashMap<usize, Building>>,
+    /// The left side, if several right partitions share it. Others are not kept, since each is for one right
+    /// partition, which may run again.
+    shared: Mutex<Option<Building>>,
 }
 
 impl Joined {
@@ -32,7 +32,7 @@ impl Joined {
     pub fn of(node: &Arc<dyn ExecutionPlan>) -> Option<Joined> {
         let theirs = node.downcast_ref::<HashJoinExec>()?;
         let join = Arc::new(Join::translate(theirs)?);
-        Some(Joined { node: [node.clone()], join, steps: steps(theirs), left: Mutex::default() })
+        Some(Joined { node: [node.clone()], join, steps: steps(theirs), shared: Mutex::default() })
     }
 
     fn theirs(&self) -> &Arc<dyn ExecutionPlan> {
@@ -48,21 +48,20 @@ impl Joined {
             options.upload_rows = 1;
         }
         let on = On { join: self.join.clone(), device, options, counters };
-        let (left, partitions) = match self.join.shares_left {
-            true => (0, self.theirs().output_partitioning().partition_count()),
-            false => (task.partition, 1),
+        let begin = |left, partitions| -> Result<Building> {
+            let rows_in = MetricBuilder::new(task.metrics).counter("build_input_rows", task.partition);
+            let on = On { counters: Counters { rows_in, ..on.counters.clone() }, ..on.clone() };
+            Ok(building(on, open(0, left)?, partitions, task.host_memory()))
         };
-        let building = {
-            let mut sides = self.left.lock().unwrap_or_else(PoisonError::into_inner);
-            match sides.get(&left) {
-                Some(begun) => begun.clone(),
-                None => {
-                    let rows_in =
-                        MetricBuilder::new(task.metrics).counter("build_input_rows", task.partition);
-                    let on = On { counters: Counters { rows_in, ..on.counters.clone() }, ..on.clone() };
-                    let begun = building(on, open(0, left)?, partitions, task.host_memory());
-                    sides.insert(left, begun.clone());
-                    begun
+        let partitions = self.theirs().output_partitioning().partition_count();
+        let building = match (self.join.shares_left, partitions) {
+            (false, _) => begin(task.partition, 1)?,
+            (true, 1) => begin(0, 1)?,
+            (true, _) => {
+                let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
+                match &*shared {
+                    Some(begun) => begun.clone(),
+                    None => shared.insert(begin(0, partitions)?).clone(),
                 }
             }
         };

@@ -241,6 +241,30 @@ async fn scans_read_what_left_keys_can_match() {
     }
 }
 
+/// The left rows without partner are those of each run, unless partitions share the left side.
+#[tokio::test]
+async fn a_plan_that_runs_twice_gives_the_same_rows() {
+    for device in DEVICES {
+        let context = on(device).await;
+        answer(&context, "SET datafusion.execution.target_partitions = 1").await.unwrap();
+        register(&[&context], "t", batches(5, true));
+        register(&[&context], "u", batches(6, true));
+        for kind in ["LEFT", "FULL", "LEFT ANTI", "LEFT SEMI", "INNER"] {
+            let sql = format!("SELECT t.i64, t.v FROM t {kind} JOIN u ON t.i32 = u.i32");
+            let plan = plan(&context, &sql).await;
+            assert!(only_ours_joins(&plan), "{device}: {sql}");
+            let mut runs = vec![];
+            for _ in 0..3 {
+                let batches = run(&context, plan.clone()).await.unwrap();
+                let mut found: Vec<String> = batches.iter().flat_map(texts).collect();
+                found.sort();
+                runs.push(found);
+            }
+            assert!(!runs[0].is_empty() && runs.iter().all(|one| *one == runs[0]), "{device}: {sql}");
+        }
+    }
+}
+
 #[tokio::test]
 async fn what_has_no_counterpart_stays() {
     let context = on("emulator").await;
