@@ -364,7 +364,7 @@ fn structs_have_a_key_for_each_row_but_null_ones_at_the_end() {
         let to = dictionary(key, of.clone());
         for (valid, nulls) in [(most, 0), (most, 1), (most, 300), (most + 1, 0), (most - 1, 70)] {
             let rows = valid + nulls;
-            let numbers: ArrayRef = Arc::new(Int32Array::from_iter_values(0..rows as i32));
+            let numbers: ArrayRef = Arc::new(Int32Array::from_iter_values(0..rows));
             let bits = (0..rows).map(|row| row < valid && row != 5).collect::<Vec<_>>();
             let DataType::Struct(names) = of.clone() else { unreachable!() };
             let structs: ArrayRef = Arc::new(StructArray::new(names, vec![numbers], Some(bits.into())));
