@@ -44,8 +44,8 @@ pub(crate) fn is_round_robin(plan: &Arc<dyn ExecutionPlan>) -> bool {
     exchange.is_some_and(|exchange| matches!(exchange.partitioning(), Partitioning::RoundRobinBatch(_)))
 }
 
-/// The keys by which rows are partitioned, by their hashes or in ranges; `None` if rows with equal keys may be
-/// in several partitions.
+/// The keys by which rows are partitioned, by their hashes or in ranges; `None` if rows with equal keys may
+/// be in several partitions.
 pub(crate) fn partition_keys(partitioning: &Partitioning) -> Option<Vec<Arc<dyn PhysicalExpr>>> {
     match partitioning {
         Partitioning::Hash(keys, _) => Some(keys.clone()),
