@@ -65,6 +65,8 @@ pub struct Grouping {
     gathered: Option<Gathered>,
     /// The groups of the last batch, which is not awaited before the next one has begun.
     before: Option<Pending<Vec<Partial>>>,
+    /// The error of a batch, without whose rows the groups would be wrong.
+    failed: Option<Error>,
     stream: Stream,
 }
 
@@ -75,12 +77,20 @@ impl Grouping {
         self
     }
 
-    /// Begins to group the rows of a batch, and waits for those of the batch before.
+    /// Begins to group the rows of a batch, and waits for those of the batch before. An error may be of
+    /// either, so all later calls return it, too.
     pub fn push(&mut self, batch: &DeviceBatch) -> Result<()> {
         check("query", &self.query.schema, batch)?;
+        self.failed.clone().map_or(Ok(()), Err)?;
         if batch.is_empty() {
             return Ok(());
         }
+        let pushed = self.push_rows(batch);
+        self.failed = pushed.clone().err();
+        pushed
+    }
+
+    fn push_rows(&mut self, batch: &DeviceBatch) -> Result<()> {
         let columns = self.query.keys_and_values(&self.sets, batch, &self.stream)?;
         if let Some(gathered) = &mut self.gathered {
             let enough = gathered.add(columns.wait()?, &self.stream)?;
@@ -103,6 +113,7 @@ impl Grouping {
 
     /// Returns the groups of all batches: one batch for each set of keys, or several if groups were parked.
     pub fn finish(mut self) -> Result<Batches> {
+        self.failed.clone().map_or(Ok(()), Err)?;
         let (schema, place) = (self.query.schema(), self.stream.device().place());
         if let Some(gathered) = &mut self.gathered
             && let Some(rest) = gathered.all(&self.stream)?
@@ -272,7 +283,7 @@ impl BoundQuery {
         };
         let gathered = engine(stream).rows_together().and_then(|enough| sets.gathered(enough));
         let (sets, merged, stream) = (sets.clone(), sets.merged(stream), stream.clone());
-        Ok(Grouping { query: self.clone(), sets, merged, gathered, before: None, stream })
+        Ok(Grouping { query: self.clone(), sets, merged, gathered, before: None, failed: None, stream })
     }
 
     /// The partial aggregates that each launch produces.

@@ -164,3 +164,27 @@ fn groups_of_ten_times_the_memory_fit() {
         assert_eq!(groups, expected.len(), "{target:?}");
     }
 }
+
+/// Without the rows of a batch that failed, the groups would be wrong.
+#[test]
+fn an_error_stays() {
+    let query = Query::new().group_by([col("x").cast_strict(DataType::Int8)]).aggregate([sum(col("x"))]);
+    let columns =
+        |x: i64| -> Vec<(&str, ArrayRef)> { vec![("x", Arc::new(Int64Array::from(vec![x, x + 1])))] };
+    for target in &devices() {
+        let [good, bad] = [1, 1000].map(|x| batch_on(target, &columns(x)));
+        let bound = query.bind(good.schema(), &Options::default()).unwrap();
+        let mut grouping = bound.grouping(&target.stream).unwrap();
+        grouping.push(&good).unwrap();
+        let first = grouping.push(&bad).and_then(|()| grouping.push(&good));
+        let error = match first {
+            // Where rows of several batches are grouped together.
+            Ok(()) => grouping.finish().err(),
+            Err(error) => {
+                assert_eq!(grouping.push(&good).unwrap_err().to_string(), error.to_string(), "{target:?}");
+                grouping.finish().err()
+            }
+        };
+        assert!(error.is_some(), "{target:?}");
+    }
+}
