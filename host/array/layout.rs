@@ -1,6 +1,8 @@
 //! The buffers and children of each data type. Import, export, copies, validation and every operation that
 //! only moves data use this table. Adding a type adds a row.
 
+use std::sync::Arc;
+
 use arrow_schema::{DataType, Field, IntervalUnit, UnionFields, UnionMode};
 
 /// The contents of one buffer of an array.
@@ -104,6 +106,21 @@ pub fn children(data_type: &DataType) -> Vec<&DataType> {
         RunEndEncoded(ends, values) => vec![ends.data_type(), values.data_type()],
         _ => vec![],
     }
+}
+
+/// Whether a type is as asked, or one inside of it is, at any depth. A dictionary's values are inside.
+pub fn any_part(data_type: &DataType, is: impl Fn(&DataType) -> bool + Copy) -> bool {
+    is(data_type)
+        || match data_type {
+            DataType::Dictionary(_, values) => any_part(values, is),
+            other => children(other).into_iter().any(|part| any_part(part, is)),
+        }
+}
+
+/// The type of lists of any lengths that have the items of other lists. These may be null: so may those of
+/// null lists of a fixed size, although no others may.
+pub fn large_list_of(item: &Field) -> DataType {
+    DataType::LargeList(Arc::new(item.clone().with_nullable(true)))
 }
 
 /// Whether any field inside the type, at any depth, is not nullable.

@@ -23,11 +23,13 @@ pub(crate) use buffer::SharedBuffers;
 pub use buffer::{Bitmap, Buffer, Owner};
 pub use columns::{Columns, nullable};
 pub(crate) use extents::{fits, number};
-pub(crate) use layout::{Layout, Slot, children, forbids_nulls, layout, null_member, says_null};
+pub(crate) use layout::{
+    Layout, Slot, any_part, children, forbids_nulls, large_list_of, layout, null_member, says_null,
+};
 pub use parts::{DeviceArray, Parts};
 pub use place::{Place, Ready};
 pub(crate) use side::{Side, all_inside, outside};
-pub(crate) use validate::well_formed;
+pub(crate) use validate::{has_bad_parameter, well_formed};
 
 use arrow_schema::DataType;
 

@@ -8,6 +8,16 @@ use arrow_schema::{DataType, TimeUnit, UnionMode};
 use super::{Parts, children, layout};
 use crate::{Error, Result};
 
+/// Whether a type has a negative size, or is a time of a unit that its width does not have.
+pub(crate) fn has_bad_parameter(data_type: &DataType) -> bool {
+    match data_type {
+        DataType::Time32(unit) => matches!(unit, TimeUnit::Microsecond | TimeUnit::Nanosecond),
+        DataType::Time64(unit) => matches!(unit, TimeUnit::Second | TimeUnit::Millisecond),
+        DataType::FixedSizeBinary(size) | DataType::FixedSizeList(_, size) => *size < 0,
+        _ => false,
+    }
+}
+
 /// Whether the type is one of Arrow's: `DataType` can represent more than the format allows. Does not check
 /// the types of children, which are checked with the children themselves.
 pub(crate) fn well_formed(data_type: &DataType) -> std::result::Result<(), String> {
@@ -26,16 +36,13 @@ pub(crate) fn well_formed(data_type: &DataType) -> std::result::Result<(), Strin
         DataType::Decimal256(p, s) => {
             return decimal(validate_decimal_precision_and_scale::<Decimal256Type>(*p, *s));
         }
-        DataType::Time32(unit) => matches!(unit, TimeUnit::Microsecond | TimeUnit::Nanosecond),
-        DataType::Time64(unit) => matches!(unit, TimeUnit::Second | TimeUnit::Millisecond),
-        DataType::FixedSizeBinary(size) | DataType::FixedSizeList(_, size) => *size < 0,
         DataType::Dictionary(key, _) => !key.is_dictionary_key_type(),
         DataType::RunEndEncoded(ends, _) => !ends.data_type().is_run_ends_type(),
         DataType::Map(entries, _) => match entries.data_type() {
             DataType::Struct(fields) => fields.len() != 2,
             _ => true,
         },
-        _ => false,
+        other => has_bad_parameter(other),
     };
     if wrong { Err(format!("{data_type} is not an Arrow type")) } else { Ok(()) }
 }

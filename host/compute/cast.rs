@@ -6,9 +6,10 @@ pub use arrow_cast::display::{DurationFormat, FormatOptions};
 use arrow_schema::DataType;
 
 use super::{Columns, engine, nullability, reach_all};
+use crate::array::{any_part, has_bad_parameter};
 use crate::exchange::from_arrow;
 pub use crate::rules::can_cast;
-use crate::rules::{is_no_arrow_type, unsupported};
+use crate::rules::unsupported;
 use crate::{DeviceArray, Error, Pending, Result, Stream};
 
 /// Casts an array to another type, or each column of a batch to the type of the field at its position, with
@@ -61,7 +62,8 @@ fn begin<C: Columns>(
     let columns: Vec<(&DeviceArray, &DataType)> = values.arrays().iter().zip(types).collect();
     // Checks all columns before any work is done.
     for (values, to) in &columns {
-        if is_no_arrow_type(to) {
+        // arrow-cast would calculate with a negative size.
+        if any_part(to, has_bad_parameter) {
             return Err(Error::invalid("cast", format!("{to} is not an Arrow type")));
         }
         if !can_cast(values.data_type(), to) {

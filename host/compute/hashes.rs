@@ -10,7 +10,7 @@ use arrow_schema::{DataType, Schema, UnionFields, UnionMode};
 
 use super::arrays::{computed, computed_of, empty};
 use super::{CastOptions, TakeOptions, cast, engine, is_not_null, take};
-use crate::array::{Buffer, Parts, Slot};
+use crate::array::{Buffer, Parts, Slot, large_list_of};
 use crate::expr::{Literal, if_else, lit, nth};
 use crate::rules::value_type;
 use crate::{DeviceArray, DeviceBatch, Result, Stream};
@@ -72,9 +72,7 @@ async fn of_items(values: &DeviceArray, stream: &Stream) -> Result<DeviceArray> 
     // Lists whose items follow each other, and whose offsets have been checked.
     let lists = match values.data_type() {
         DataType::ListView(item) | DataType::LargeListView(item) | DataType::FixedSizeList(item, _) => {
-            // Null lists of a fixed size may have null items although others may not.
-            let item = Arc::new(item.as_ref().clone().with_nullable(true));
-            cast(values, &DataType::LargeList(item), &CastOptions::default(), stream).await?
+            cast(values, &large_list_of(item), &CastOptions::default(), stream).await?
         }
         _ => taken(values, stream).await?,
     };

@@ -4,7 +4,7 @@ use arrow_array::UInt64Array;
 use arrow_schema::DataType;
 
 use super::{Columns, TakeOptions, concat, take};
-use crate::array::children;
+use crate::array::any_part;
 use crate::exchange::from_arrow;
 use crate::{DeviceArray, Error, Pending, Result, Stream};
 
@@ -31,16 +31,12 @@ pub fn interleave<C: Columns>(parts: &[&C], indices: &[(usize, usize)], stream: 
             return Err(Error::invalid("interleave", format!("no row {row} of part {part}")));
         }
         let mut arrays = parts.iter().flat_map(|part| part.arrays());
-        match arrays.any(|array| has_dictionary(array.data_type())) {
+        let is_dictionary = |part: &DataType| matches!(part, DataType::Dictionary(..));
+        match arrays.any(|array| any_part(array.data_type(), is_dictionary)) {
             true => of_few(parts, indices, stream),
             false => of_all(parts, indices, stream),
         }
     })
-}
-
-/// Whether a type is a dictionary's, or one inside of it is.
-fn has_dictionary(data_type: &DataType) -> bool {
-    matches!(data_type, DataType::Dictionary(..)) || children(data_type).into_iter().any(has_dictionary)
 }
 
 /// Concatenates the parts, and then takes the rows.

@@ -33,6 +33,5 @@ pub(crate) use patterns::pieces_of;
 pub(crate) use refusals::{cast_by_arrow, does_not_fit, no_value, refusal, unread, unsupported};
 pub(crate) use rule::CastRule;
 pub use support::can_cast;
-pub(crate) use support::is_no_arrow_type;
 pub(crate) use text::{reading_words, writing_words, zoned_words};
 pub(crate) use values::cast_rule;

@@ -3,9 +3,7 @@
 use std::sync::Arc;
 
 use arrow_cast::can_cast_types;
-use arrow_schema::{DataType, Field, FieldRef, TimeUnit};
-
-use crate::array::children;
+use arrow_schema::{DataType, Field, FieldRef};
 
 /// Whether [`cast`](crate::compute::cast) supports a cast between these types; single values may still not
 /// fit. A struct may lose fields: the fields of the target select by name, or, if a name is new, by place.
@@ -40,16 +38,4 @@ fn chosen(from: &DataType, to: &DataType) -> Option<DataType> {
         (FixedSizeList(of, size), _) => FixedSizeList(item(of)?, *size),
         _ => from.clone(),
     })
-}
-
-/// Whether any part of the type has a negative size, with which arrow-cast would calculate, or is a time in a
-/// unit of which there is none.
-pub(crate) fn is_no_arrow_type(to: &DataType) -> bool {
-    match to {
-        DataType::FixedSizeBinary(size) | DataType::FixedSizeList(_, size) if *size < 0 => true,
-        DataType::Time32(TimeUnit::Microsecond | TimeUnit::Nanosecond) => true,
-        DataType::Time64(TimeUnit::Second | TimeUnit::Millisecond) => true,
-        DataType::Dictionary(_, values) => is_no_arrow_type(values),
-        to => children(to).into_iter().any(is_no_arrow_type),
-    }
 }

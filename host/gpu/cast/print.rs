@@ -17,7 +17,7 @@ use bowstring_kernels::text::print::{ITEM_LENS, ItemLens, PRINT, Print, ROW_LENS
 use super::inside::Cast;
 use super::laid::{Lengths, lay_out, offset_width};
 use super::views::Described;
-use crate::array::{DeviceArray, children};
+use crate::array::{DeviceArray, any_part};
 use crate::gpu::bitmap::aligned;
 use crate::gpu::parts::none;
 use crate::gpu::rows::{offsets_of, rows_of};
@@ -29,7 +29,7 @@ use crate::{Error, Result, Stream};
 
 /// Casts lists to text; `None` if devices cannot print something in them.
 pub(super) async fn cast(cast: Cast<'_>, values: &DeviceArray, to: &DataType) -> Result<Option<DeviceArray>> {
-    if cast.options.formatted || has_unions(values.data_type()) {
+    if cast.options.formatted || any_part(values.data_type(), |part| matches!(part, DataType::Union(..))) {
         return Ok(None);
     }
     let mut pass = cast.begin(&[values])?;
@@ -43,14 +43,6 @@ pub(super) async fn cast(cast: Cast<'_>, values: &DeviceArray, to: &DataType) ->
     let seen = values.children()[0].slice(first as usize, (last - first) as usize)?;
     let lists = Lists { starts, counts, base: first };
     print(cast, values, to, &lists, &printable(cast, seen).await?).await.map(Some)
-}
-
-fn has_unions(data_type: &DataType) -> bool {
-    match data_type {
-        DataType::Union(..) => true,
-        DataType::Dictionary(_, values) => has_unions(values),
-        other => children(other).into_iter().any(has_unions),
-    }
 }
 
 /// The items of each row.

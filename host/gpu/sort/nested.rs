@@ -5,7 +5,6 @@
 //! rank. So kernels know numbers and bytes only, and nested types cost sorts of what is inside.
 
 use std::pin::Pin;
-use std::sync::Arc;
 
 use arrow_cast::CastOptions;
 use arrow_schema::{DataType, SortOptions};
@@ -14,7 +13,7 @@ use bowstring_kernels::sort::lists::{LIST_BYTES, ListBytes};
 use super::digits::entry;
 use super::groups::rank_flat;
 use super::order::row_numbers;
-use crate::array::{Bitmap, DeviceArray, Parts, Slot};
+use crate::array::{Bitmap, DeviceArray, Parts, Slot, large_list_of};
 use crate::engine::{Ties, Valid};
 use crate::gpu::bitmap::{aligned, and};
 use crate::gpu::cast::cast;
@@ -180,8 +179,7 @@ async fn list_bytes(values: &DeviceArray, low: bool, stream: &Stream) -> Result<
     // Lists whose items follow each other, and whose offsets have been checked.
     let lists = match values.data_type() {
         DataType::ListView(item) | DataType::LargeListView(item) | DataType::FixedSizeList(item, _) => {
-            // Null lists of a fixed size may have null items although others may not.
-            let to = DataType::LargeList(Arc::new(item.as_ref().clone().with_nullable(true)));
+            let to = large_list_of(item);
             let cast = cast(&[(values, &to)], &CastOptions::default(), stream)?.await?;
             cast.into_iter().next().ok_or_else(|| Error::invalid("cast", "no array"))?
         }
