@@ -5,13 +5,14 @@ use std::future::Future;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::Poll;
 
 use arrow_array::{ArrayRef, Int64Array};
 use bowstring::compute::{JoinBuild, JoinKind, JoinOptions, JoinProbe, Parking, SortOptions, Sorting};
 use bowstring::exchange::{from_arrow, to_arrow};
 use bowstring::{DeviceArray, DeviceBatch, Result};
 
-use crate::beyond_memory::in_any_order;
+use crate::beyond_memory::{ended, in_any_order};
 use crate::groups::batch_on;
 use crate::polled::woken;
 use crate::support::*;
@@ -36,53 +37,42 @@ fn polled<T>(polls: usize, operation: impl Future<Output = Result<T>>) -> Option
     let (result, _) = woken(|context| {
         left -= 1;
         match operation.as_mut().poll(context) {
-            std::task::Poll::Pending if left == 0 => std::task::Poll::Ready(None),
+            Poll::Pending if left == 0 => Poll::Ready(None),
             polled => polled.map(Some),
         }
     });
     result.transpose().unwrap()
 }
 
-/// Begins an operation again and again: the first is dropped at its first poll, each later one a poll later.
-macro_rules! at_last {
-    ($operation:expr) => {{
-        let mut polls = 1;
-        loop {
-            if let Some(result) = polled(polls, $operation) {
-                break result;
-            }
-            polls += 1;
-        }
-    }};
+/// Begins an operation again and again, until it ends: the first is dropped after some polls, each later one
+/// a poll later.
+fn at_last<T>(polls: usize, mut operation: impl AsyncFnMut() -> Result<T>) -> T {
+    (polls..=usize::MAX).find_map(|polls| polled(polls, operation())).unwrap()
 }
 
-fn rest_of_sort(target: &Target, batches: &[DeviceBatch], abandoned: Option<usize>) -> Vec<DeviceBatch> {
+/// The sorted rows. With a number of polls, every second batch's call is dropped after so many, and calls for
+/// results are dropped again and again.
+fn sorted(target: &Target, batches: &[DeviceBatch], abandoned: Option<usize>) -> Vec<DeviceBatch> {
     let mut sorting = Sorting::new(&[(0, SortOptions::default())], &target.stream).memory(1500);
     for (number, batch) in batches.iter().enumerate() {
         // The rows are added also if the call is dropped, and by the next one they are parked.
         let polls = abandoned.filter(|_| number % 2 == 1);
         let _ = polled(polls.unwrap_or(usize::MAX), sorting.push(batch));
     }
-    let mut sorted = polled(usize::MAX, sorting.finish()).unwrap();
-    let mut made = vec![];
-    while let Some(next) = match abandoned {
-        Some(_) => at_last!(sorted.next()),
-        None => polled(usize::MAX, sorted.next()).unwrap(),
-    } {
-        made.push(next);
-    }
-    made
+    let mut sorted = ended(sorting.finish()).unwrap();
+    let polls = abandoned.map_or(usize::MAX, |_| 1);
+    std::iter::from_fn(|| at_last(polls, async || sorted.next().await)).collect()
 }
 
 #[test]
 fn abandoned_sorts_go_on() {
     let target = Target::slow_emulator(32);
     let batches = batches(&target, 1);
-    let right = columns_in_order(&rest_of_sort(&target, &batches, None), &target);
+    let right = columns_in_order(&sorted(&target, &batches, None), &target);
     assert_eq!(right.len(), 60 * BATCHES);
     assert!(right.is_sorted_by_key(|row| row.0));
     for polls in 1..12 {
-        let found = columns_in_order(&rest_of_sort(&target, &batches, Some(polls)), &target);
+        let found = columns_in_order(&sorted(&target, &batches, Some(polls)), &target);
         assert_eq!(found, right, "after {polls} polls");
     }
 }
@@ -106,22 +96,14 @@ fn joined(target: &Target, sides: &[Vec<DeviceBatch>; 2], abandoned: Option<usiz
         let polls = abandoned.filter(|_| number % 2 == 1);
         let _ = polled(polls.unwrap_or(usize::MAX), build.push(left, &left.columns()[..1]));
     }
-    let built = Arc::new(polled(usize::MAX, build.finish(1)).unwrap());
+    let built = Arc::new(ended(build.finish(1)).unwrap());
     let mut probe = JoinProbe::new(&built, sides[1][0].schema(), &target.stream);
+    let polls = abandoned.map_or(usize::MAX, |_| 1);
     for right in &sides[1] {
-        match abandoned {
-            Some(_) => at_last!(probe.push(right, &right.columns()[..1])),
-            None => polled(usize::MAX, probe.push(right, &right.columns()[..1])).unwrap(),
-        }
+        at_last(polls, async || probe.push(right, &right.columns()[..1]).await);
     }
     probe.end().unwrap();
-    let mut made = vec![];
-    while let Some(next) = match abandoned {
-        Some(_) => at_last!(probe.next()),
-        None => polled(usize::MAX, probe.next()).unwrap(),
-    } {
-        made.push(next);
-    }
+    let made: Vec<_> = std::iter::from_fn(|| at_last(polls, async || probe.next().await)).collect();
     in_any_order(&made, target)
 }
 
@@ -162,19 +144,19 @@ fn parked_rows_block_no_thread() {
             None => (sorting, build),
         };
         for batch in &sides[0] {
-            polled(usize::MAX, sorting.push(batch)).unwrap();
-            polled(usize::MAX, build.push(batch, &batch.columns()[..1])).unwrap();
+            ended(sorting.push(batch)).unwrap();
+            ended(build.push(batch, &batch.columns()[..1])).unwrap();
         }
-        let mut sorted = polled(usize::MAX, sorting.finish()).unwrap();
-        while polled(usize::MAX, sorted.next()).unwrap().is_some() {}
-        let built = Arc::new(polled(usize::MAX, build.finish(1)).unwrap());
+        let mut sorted = ended(sorting.finish()).unwrap();
+        while ended(sorted.next()).unwrap().is_some() {}
+        let built = Arc::new(ended(build.finish(1)).unwrap());
         assert!(built.is_parked());
         let mut probe = JoinProbe::new(&built, sides[1][0].schema(), &target.stream);
         for right in &sides[1] {
-            polled(usize::MAX, probe.push(right, &right.columns()[..1])).unwrap();
+            ended(probe.push(right, &right.columns()[..1])).unwrap();
         }
         probe.end().unwrap();
-        while polled(usize::MAX, probe.next()).unwrap().is_some() {}
+        while ended(probe.next()).unwrap().is_some() {}
         assert_eq!(target.blocking_calls(), before, "with a place: {}", place.is_some());
         assert!(place.is_none_or(|place| place.0.load(Ordering::Relaxed) > 5));
     }

@@ -178,7 +178,7 @@ fn an_error_stays() {
         grouping.push(&good).unwrap();
         let first = grouping.push(&bad).and_then(|()| grouping.push(&good));
         let error = match first {
-            // Where rows of several batches are grouped together.
+            // Rows of several batches are grouped together here.
             Ok(()) => grouping.finish().err(),
             Err(error) => {
                 assert_eq!(grouping.push(&good).unwrap_err().to_string(), error.to_string(), "{target:?}");

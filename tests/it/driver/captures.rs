@@ -63,8 +63,7 @@ fn a_capture_goes_on_beside_calls_of_any_thread() {
         std::thread::scope(|scope| scope.spawn(|| works(&native.device)).join().unwrap());
         assert_eq!(end(&native, stranger), 0, "{native:?}: the capture is void");
         testing::drain(&native.device);
-        // SAFETY: the stranger's own, and nothing is on it.
-        native.raw(|raw| unsafe { (raw.destroy_stream)(stranger) });
+        destroy_stream(&native, stranger);
         native.close();
     }
 }
@@ -90,8 +89,7 @@ fn a_stream_that_is_captured_is_refused() {
         assert_eq!(&to_arrow(&stream.download(&there).unwrap()).unwrap(), &array);
         drop((there, stream));
         testing::drain(&native.device);
-        // SAFETY: as above.
-        native.raw(|raw| unsafe { (raw.destroy_stream)(stranger) });
+        destroy_stream(&native, stranger);
         native.close();
     }
 }
@@ -108,8 +106,7 @@ fn the_stand_in_voids_a_capture_for_a_call_that_is_not_safe() {
         let again = native.raw(|raw| unsafe { (raw.begin_capture)(stranger, GLOBAL) });
         let codes = (made, again, end(&native, stranger));
         assert_eq!(codes, (UNSUPPORTED, UNSUPPORTED, INVALIDATED), "{native:?}");
-        // SAFETY: the stranger's own, and nothing is on it.
-        native.raw(|raw| unsafe { (raw.destroy_stream)(stranger) });
+        destroy_stream(&native, stranger);
         native.close();
     }
 }

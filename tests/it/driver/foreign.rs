@@ -369,8 +369,7 @@ fn exports_are_read_behind_their_event_and_released_in_any_order_on_any_thread()
             drop((e, b, c));
         });
         testing::drain(&native.device);
-        // SAFETY: the stranger's own, and nothing is on it any more.
-        native.raw(|raw| unsafe { (raw.destroy_stream)(stranger) });
+        destroy_stream(&native, stranger);
         native.close();
     }
 }

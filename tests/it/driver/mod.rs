@@ -59,3 +59,9 @@ fn with_devices(run: impl Fn(&str, &Device)) {
 fn sample(data_type: &DataType, len: usize) -> ArrayRef {
     array(data_type, len, Nulls::Some, &mut Random::new(len as u64))
 }
+
+/// Destroys a stream that a test has made, on which nothing is any more.
+fn destroy_stream(native: &Native, stream: usize) {
+    // SAFETY: a stream of the test's, which it does not use after this.
+    native.raw(|raw| unsafe { (raw.destroy_stream)(stream) });
+}

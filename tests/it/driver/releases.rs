@@ -143,8 +143,7 @@ fn what_a_consumer_still_reads_is_not_overwritten() {
             testing::drain(device);
             assert_eq!(device.memory_usage().in_use, 0, "{native:?}: {consumer:?}");
             if let Wrapped | Arrow | Address = consumer {
-                // SAFETY: the stranger's own, and nothing is on it any more.
-                native.raw(|raw| unsafe { (raw.destroy_stream)(its_stream) });
+                destroy_stream(&native, its_stream);
             }
         }
         native.close();
@@ -176,8 +175,7 @@ fn what_is_passed_on_is_kept_for_its_reader_too() {
         drop(handle);
         testing::drain(&native.device);
         drop((stream, owner));
-        // SAFETY: the stranger's own, and nothing is on it any more.
-        native.raw(|raw| unsafe { (raw.destroy_stream)(its_stream) });
+        destroy_stream(&native, its_stream);
         native.close();
     }
 }
@@ -198,8 +196,7 @@ fn large_downloads_are_let_go_of_in_callbacks_too() {
         assert_eq!(native.raw(|raw| unsafe { (raw.synchronise)(stranger) }), 0);
         assert_eq!(stream.download(&there.slice(0, 1).unwrap()).unwrap().len(), 1);
         drop((there, stream));
-        // SAFETY: the stranger's own, and nothing is on it any more.
-        native.raw(|raw| unsafe { (raw.destroy_stream)(stranger) });
+        destroy_stream(&native, stranger);
         native.close();
     }
 }
@@ -258,8 +255,7 @@ fn memory_is_let_go_of_in_callbacks_too_and_at_once_where_that_is_asked_for() {
         drop(release(upload(&stream, 0)));
         assert_eq!(device.memory_usage().in_use, 0, "{native:?}");
         drop(stream);
-        // SAFETY: the stranger's own, and nothing is on it any more.
-        native.raw(|raw| unsafe { (raw.destroy_stream)(stranger) });
+        destroy_stream(&native, stranger);
         native.close();
     }
 }

@@ -95,8 +95,7 @@ fn an_export_joins_several_events_without_the_host() {
         drop((again, back, reader, streams));
         testing::drain(&native.device);
         for stranger in strangers {
-            // SAFETY: the stranger's own, and nothing is on it any more.
-            native.raw(|raw| unsafe { (raw.destroy_stream)(stranger) });
+            destroy_stream(&native, stranger);
         }
         native.close();
     }
@@ -193,8 +192,7 @@ fn only_streams_that_say_so_wait_for_the_legacy_default_stream() {
         held.wait().unwrap();
         drop((free, held, ours, theirs, legacy));
         testing::drain(&native.device);
-        // SAFETY: the stranger's own, and nothing is on it any more.
-        native.raw(|raw| unsafe { (raw.destroy_stream)(blocking) });
+        destroy_stream(&native, blocking);
         native.close();
     }
 }
@@ -237,8 +235,7 @@ fn two_streams_work_at_the_same_time() {
         drop((parts, streams));
         testing::drain(&native.device);
         for stranger in strangers {
-            // SAFETY: the stranger's own, and nothing is on it any more.
-            native.raw(|raw| unsafe { (raw.destroy_stream)(stranger) });
+            destroy_stream(&native, stranger);
         }
         native.close();
     }

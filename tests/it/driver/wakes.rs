@@ -73,8 +73,7 @@ fn a_waker_may_call_the_library_drop_its_task_and_panic() {
         assert_eq!(kept.unwrap().len(), 25, "{native:?}");
         drop((there, mask, polite, stream));
         testing::drain(&native.device);
-        // SAFETY: the stranger's own, and nothing is on it any more.
-        native.raw(|raw| unsafe { (raw.destroy_stream)(stranger) });
+        destroy_stream(&native, stranger);
         native.close();
     }
 }

@@ -137,8 +137,7 @@ fn a_result_to_come_wakes_its_task() {
         assert_eq!(native.device.host_synchronisations(), waited, "{native:?}");
         drop((there, mask, later, stream));
         testing::drain(&native.device);
-        // SAFETY: the stranger's own, and nothing is on it any more.
-        native.raw(|raw| unsafe { (raw.destroy_stream)(stranger) });
+        destroy_stream(&native, stranger);
         native.close();
     }
 }
