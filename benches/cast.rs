@@ -36,6 +36,7 @@ fn casts(criterion: &mut Criterion) {
     let checked = [(Int64, Int32), (Float64, Int32), (Int64, Decimal128(18, 2))];
     let usual = [(Int32, Int64), (Float64, Float32), (Date32, timestamp(TimeUnit::Millisecond))];
     let rest = [
+        (Int8, Int16),
         (Int8, Int32),
         (Int32, Int8),
         (Int32, Float64),
@@ -43,6 +44,8 @@ fn casts(criterion: &mut Criterion) {
         (Int32, Boolean),
         (Float64, Decimal128(18, 2)),
         (Decimal128(18, 4), Decimal128(18, 2)),
+        (Decimal128(38, 10), Decimal128(38, 2)),
+        (Decimal128(38, 10), Int64),
     ];
     Where::each(|place| {
         place.copy(criterion);

@@ -160,10 +160,11 @@ step() {
 
 # Prints each predicted id with its bench; for tiny inputs the id has fewer rows.
 bench_of() {
-    awk -F '\t' -v tiny="$BOWSTRING_BENCH" -v kind="$BOWSTRING_REQUIRE" 'NR > 1 && $2 != "-" {
+    awk -F '\t' -v tiny="$BOWSTRING_BENCH" -v kind="$BOWSTRING_REQUIRE" 'NR > 1 {
         id = $2; bench = id; sub("/.*", "", bench); few = 5000
         if (bench == "tpch_q6" || bench == "null_count") few = 20000
         if (bench ~ /^(less_than|three_terms|tpch_q6)$/) bench = "expressions"
+        if (bench ~ /^(less_than_column|add_itself|add_constant|two_operators|five_operators)$/) bench = "calculations"
         if (id ~ /^cast\/.*\/(utf8-|[^\/]*-utf8\/)/ && id !~ /\/utf8-largeutf8\//) bench = "written"
         if (tiny == "tiny") sub("/" $3 "/", "/" few "/", id)
         if (kind == "rocm") sub("/cuda/", "/rocm/", id)
@@ -176,7 +177,7 @@ best='^(filter Int32, 50 % uniform|take Int32, random|cast Int64 to Int32, nulls
 predicted() {
     bench_of >logs/ids.tsv
     for round in best rest; do
-        for bench in filter take cast expressions written null_count; do
+        for bench in filter take cast expressions calculations written null_count; do
             [ -x "bench-$bench" ] || continue
             ids=$(awk -F '\t' -v bench="$bench" -v best="$best" -v round="$round" \
                 '$1 == bench && ($2 ~ best) == (round == "best") { printf "%s%s", sep, $3; sep = "|" }' logs/ids.tsv)
