@@ -37,7 +37,7 @@ check_report() {
 # The packed crates form a workspace with our profiles, Cargo.lock and target folder. Tests and the Python
 # package turn features of dependencies on here, so the Python package is a member there, too, and no
 # dependency is compiled again.
-check publish "the crates that are published, all but the upload: built from their packages alone, and tested"
+check publish "the crates that are published, all but the upload: their packages alone compile, with all that uses them"
 check_publish() {
     rm -rf target/package
     cargo publish --dry-run --locked --allow-dirty --no-verify --workspace 2>&1 | grep -E '^ *(Packaged|Uploading|error)'
@@ -69,8 +69,8 @@ for package in json.load(sys.stdin)["packages"]:
     } >"$packed/Cargo.toml"
     cp Cargo.lock "$packed"
     export CARGO_TARGET_DIR=$PWD/target
-    cargo test --offline --manifest-path "$packed/Cargo.toml" --test handles
-    cargo run --quiet --offline --manifest-path "$packed/Cargo.toml" --example 01-filter | tail -n 1
+    # The compiler reads every file that a crate includes. Code of the same sources has run in other checks.
+    cargo check --offline --manifest-path "$packed/Cargo.toml" --workspace --lib --examples
     unset CARGO_TARGET_DIR
     rm -rf target/package "$packed"
 }
