@@ -7,7 +7,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::UInt32Type;
 use arrow_array::{ArrayRef, RecordBatch, UInt32Array};
 use arrow_row::{RowConverter, SortField};
-use arrow_schema::{DataType, Field, Schema, SortOptions};
+use arrow_schema::{DataType, Field, Schema, SortOptions, UnionFields, UnionMode};
 use bowstring::compute::{
     SortColumn, Ties, lexsort_to_indices, partition, rank, sort, sort_by, sort_to_indices,
 };
@@ -130,16 +130,26 @@ fn every_type_at_every_length_and_offset() {
 }
 
 #[test]
-fn structs_with_nulls_of_every_type_as_it_is_in_a_dictionary_and_in_runs() {
+fn structs_and_unions_of_every_type_as_it_is_in_a_dictionary_and_in_runs() {
     let within = |of: &DataType| DataType::Struct(vec![Field::new("f", of.clone(), true)].into());
+    let union = |of: &DataType, mode| {
+        let fields = [("f", of.clone()), ("g", DataType::Int8)].map(|(name, of)| Field::new(name, of, true));
+        DataType::Union(UnionFields::try_new([3, 5], fields).unwrap(), mode)
+    };
     for (seed, of) in (0..).zip(types()) {
         let ends = Arc::new(Field::new("run_ends", DataType::Int32, false));
         let dictionary = DataType::Dictionary(Box::new(DataType::Int8), Box::new(of.clone()));
         let runs = DataType::RunEndEncoded(ends, Arc::new(Field::new("values", of.clone(), true)));
         for (i, of) in [of, dictionary, runs].iter().enumerate() {
-            let data_type = if seed % 2 == 0 { within(of) } else { within(&within(of)) };
-            let sample = Sample { data_type, len: 41, nulls: Nulls::Some, offset: 3, seed };
-            agrees(&[(sample, OPTIONS[(i + seed as usize) % 4])], None);
+            let types = [
+                if seed % 2 == 0 { within(of) } else { within(&within(of)) },
+                union(of, UnionMode::Dense),
+                union(of, UnionMode::Sparse),
+            ];
+            for data_type in types {
+                let sample = Sample { data_type, len: 41, nulls: Nulls::Some, offset: 3, seed };
+                agrees(&[(sample, OPTIONS[(i + seed as usize) % 4])], None);
+            }
         }
     }
 }

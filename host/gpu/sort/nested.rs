@@ -154,6 +154,10 @@ fn nullable_ranks<'a>(
     stream: &'a Stream,
 ) -> Pin<Box<dyn Future<Output = Result<DeviceArray>> + Send + 'a>> {
     Box::pin(async move {
+        // Rows of a dictionary or of runs of nulls are equal, whether a key is null or the value that it names.
+        if *value_type(values.data_type()) == DataType::Null {
+            return ranks(values, low, stream).await;
+        }
         let (of, indices, outside) = match (values.data_type(), values.dictionary()) {
             (DataType::Dictionary(key, _), Some(of)) => {
                 let keys =
