@@ -18,7 +18,7 @@ use super::super::sync::atomic::{AtomicI64, Ordering};
 use super::super::sync::thread;
 use super::queue::{end_point, new_point, point};
 use super::{Emulator, Shared};
-pub use crate::array::layout::{Slot, children, layout};
+pub use crate::array::layout::{Slot, any_part, children, layout};
 use crate::array::{DeviceArray, Place};
 use crate::ffi::DeviceType;
 use crate::{Error, Result};

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use arrow_array::ArrayRef;
 use arrow_schema::{DataType, Field, Fields, UnionFields, UnionMode};
+use bowstring::device::testing::any_part;
 use proptest::prelude::*;
 
 use super::{Nulls, OFFSETS, Random, array, index_types, types};
@@ -55,11 +56,13 @@ pub fn cases(short: u64) -> u64 {
     asked().map_or(short, |cases| 4 * u64::from(cases))
 }
 
-/// Types, nested up to three levels deep.
+/// Types, nested up to three levels deep. A quarter of the items, children of structs and values of maps are
+/// not nullable.
 pub fn data_type() -> impl Strategy<Value = DataType> {
     let leaf = proptest::sample::select(types());
     leaf.prop_recursive(3, 8, 3, |inner| {
-        let field = inner.clone().prop_map(|of| Arc::new(Field::new("item", of, true)));
+        let part = (inner.clone(), proptest::bool::weighted(0.75));
+        let field = part.clone().prop_map(|(of, nullable)| Arc::new(inside("item", of, nullable)));
         let key = proptest::sample::select(index_types());
         let end = proptest::sample::select(vec![DataType::Int32, DataType::Int64]);
         let key_of_map = Field::new("keys", DataType::Utf8, false);
@@ -70,11 +73,12 @@ pub fn data_type() -> impl Strategy<Value = DataType> {
             field.clone().prop_map(DataType::ListView),
             field.clone().prop_map(DataType::LargeListView),
             (field.clone(), 1..4).prop_map(|(field, size)| DataType::FixedSizeList(field, size)),
-            prop::collection::vec(inner.clone(), 1..4).prop_map(|of| {
-                DataType::Struct(of.into_iter().enumerate().map(|(i, of)| numbered(i, of)).collect())
+            prop::collection::vec(part.clone(), 1..4).prop_map(|of| {
+                let numbered = |(i, (of, nullable))| inside(&format!("f{i}"), of, nullable);
+                DataType::Struct(of.into_iter().enumerate().map(numbered).collect())
             }),
             (prop::collection::vec(inner.clone(), 1..4), mode).prop_map(|(of, mode)| {
-                let fields = of.into_iter().enumerate().map(|(i, of)| numbered(i, of));
+                let fields = of.into_iter().enumerate().map(|(i, of)| inside(&format!("f{i}"), of, true));
                 DataType::Union(
                     UnionFields::try_new([9, 4, 0][3 - fields.len()..].to_vec(), fields).unwrap(),
                     mode,
@@ -86,8 +90,8 @@ pub fn data_type() -> impl Strategy<Value = DataType> {
                     let ends = Arc::new(Field::new("run_ends", end, false));
                     DataType::RunEndEncoded(ends, Arc::new(Field::new("values", of, true)))
                 }),
-            inner.prop_map(move |of| {
-                let entries = Fields::from(vec![key_of_map.clone(), Field::new("values", of, true)]);
+            part.prop_map(move |(of, nullable)| {
+                let entries = Fields::from(vec![key_of_map.clone(), inside("values", of, nullable)]);
                 let entries = Field::new("entries", DataType::Struct(entries), false);
                 DataType::Map(Arc::new(entries), false)
             }),
@@ -95,14 +99,15 @@ pub fn data_type() -> impl Strategy<Value = DataType> {
     })
 }
 
-fn numbered(i: usize, of: DataType) -> Field {
-    Field::new(format!("f{i}"), of, true)
+/// A field inside of a type. Rows of some types are null without a bitmap that says so; these are nullable.
+fn inside(name: &str, of: DataType, nullable: bool) -> Field {
+    let nullable = nullable || any_part(&of, |part| matches!(part, DataType::Null | DataType::Union(..)));
+    Field::new(name, of, nullable)
 }
 
 /// Whether the type contains no union at any depth.
 fn no_union(data_type: &DataType) -> bool {
-    !matches!(data_type, DataType::Union(..))
-        && bowstring::device::testing::children(data_type).into_iter().all(no_union)
+    !any_part(data_type, |part| matches!(part, DataType::Union(..)))
 }
 
 /// Samples of any type.
