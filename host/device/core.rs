@@ -3,11 +3,11 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::marker::PhantomData;
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::{Arc, OnceLock};
 
 use super::driver::{Before, RawEntry, Takes};
 use super::fork;
-use super::handles::{OwnedEvent, OwnedStream, SharedDriver, Witness, entry, error, takes};
+use super::handles::{OwnedEvent, OwnedStream, SharedDriver, Spares, Witness, entry, error, takes};
 use super::lock::lock;
 use super::released::{Fenced, Released, fence, let_go_late};
 use super::sync::Mutex;
@@ -19,6 +19,7 @@ use crate::{Error, Result};
 /// A GPU's driver and the state over it that pools, events and streams share.
 pub(crate) struct Core {
     driver: SharedDriver,
+    streams: Arc<Spares>,
     service: Arc<OwnedStream>,
     events: Mutex<Vec<OwnedEvent>>,
     entries: Mutex<HashMap<&'static str, RawEntry>>,
@@ -36,13 +37,10 @@ pub(crate) struct Core {
     process: u32,
 }
 
-/// Memory that consumers have released, with no event recorded after their work yet, and the streams that
-/// they may read on.
+/// Memory that consumers have released, with no event recorded after their work yet.
 #[derive(Default)]
 struct Consumers {
     released: Vec<Released>,
-    /// The caller's streams that were wrapped; some may be gone.
-    wrapped: Vec<Weak<OwnedStream>>,
     /// Whether the device is gone, so that no operation follows.
     closed: bool,
 }
@@ -81,8 +79,10 @@ impl Held for Fenced {
 impl Core {
     /// Makes the shared state of a driver's GPU.
     pub(super) fn new(driver: SharedDriver) -> Result<Arc<Core>> {
-        let service = Arc::new(OwnedStream::create(&driver, 0)?);
+        let streams = Spares::new(&driver);
+        let service = Arc::new(OwnedStream::create(&streams, 0)?);
         Ok(Arc::new(Core {
+            streams,
             service,
             events: Mutex::default(),
             entries: Mutex::default(),
@@ -136,6 +136,11 @@ impl Core {
     /// The device's type and number.
     pub fn place(&self) -> Place {
         self.driver.place()
+    }
+
+    /// The streams that nobody holds.
+    pub fn streams(&self) -> &Arc<Spares> {
+        &self.streams
     }
 
     /// The service stream, on which memory is freed, so that a caller's stream is never used after a call.
@@ -235,25 +240,15 @@ impl Core {
     /// Records events on the streams of consumers that have released memory, so that it is dropped once their
     /// work has passed.
     fn fence(&self) {
-        let (released, wrapped) = {
-            let mut consumers = lock(&self.released);
-            if consumers.released.is_empty() {
-                return;
-            }
-            (std::mem::take(&mut consumers.released), consumers.wrapped.clone())
-        };
-        let (fenced, unfenced) = fence(&self.driver, &wrapped, released);
+        let released = std::mem::take(&mut lock(&self.released).released);
+        if released.is_empty() {
+            return;
+        }
+        let (fenced, unfenced) = fence(&self.driver, released);
         for fenced in fenced {
             self.hold(fenced.number(), Box::new(fenced));
         }
         lock(&self.released).released.extend(unfenced);
-    }
-
-    /// Notes a stream that the caller has wrapped and keeps alive while holding the handle.
-    pub(super) fn wrapped(&self, stream: &Arc<OwnedStream>) {
-        let mut consumers = lock(&self.released);
-        consumers.wrapped.retain(|known| known.strong_count() > 0);
-        consumers.wrapped.push(Arc::downgrade(stream));
     }
 
     /// Marks the device as gone: memory released from now on is no longer kept for a later operation.

@@ -31,14 +31,17 @@ impl ForeignEvent {
         &self.core
     }
 
-    /// Makes further work of the stream wait for it.
+    /// Makes further work of the stream wait for it. An error if the event is part of a graph that is being
+    /// captured, because then the stream is, too, until the capture ends.
     pub fn hold_back(&self, stream: &OwnedStream) -> Result<()> {
         if self.passed.load(Ordering::Acquire) {
             return Ok(());
         }
+        stream.set_known();
         // SAFETY: `import_event` was promised that the event lives as long as `_owner`.
         let outcome = unsafe { stream.driver().wait(stream.raw(), self.raw) };
-        outcome.map_err(|failure| error(stream.driver(), failure))
+        outcome.map_err(|failure| error(stream.driver(), failure))?;
+        stream.refuse_capture("wait")
     }
 }
 
@@ -127,7 +130,7 @@ pub(super) fn core_of(ready: &Arc<dyn Ready>) -> Option<Arc<Core>> {
     own.or_else(|| any.downcast_ref::<ForeignEvent>().map(ForeignEvent::core)).cloned()
 }
 
-/// Joins several events into one, recorded after all of them on the service stream of the first one's device.
+/// Joins several events into one, recorded after all of them on a stream of the first one's device.
 /// The host waits only for events of other runtimes, and for values of [`Ready`] that have no native event.
 pub(crate) fn joined(all: Vec<Arc<dyn Ready>>) -> Result<Option<Arc<dyn Ready>>> {
     let Some(core) = all.iter().find_map(core_of) else {
@@ -136,11 +139,12 @@ pub(crate) fn joined(all: Vec<Arc<dyn Ready>>) -> Result<Option<Arc<dyn Ready>>>
     if let [_] = all[..] {
         return Ok(all.into_iter().next());
     }
-    let event = Event::new(&core, SERVICE)?;
+    // Not the service stream, which somebody's event could make part of a capture.
+    let (event, stream) = (Event::new(&core, SERVICE)?, OwnedStream::create(core.streams(), 0)?);
     for ready in &all {
-        hold_back(core.service(), core.place(), &**ready)?;
+        hold_back(&stream, core.place(), &**ready)?;
     }
-    event.record(core.service())?;
+    event.record(&stream)?;
     let own = all.iter().filter_map(|ready| {
         let any: &dyn std::any::Any = &**ready;
         any.downcast_ref::<Event>().cloned()

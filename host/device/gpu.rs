@@ -86,5 +86,5 @@ impl Gpu {
 /// its own, so that it waits for no other work.
 pub(crate) fn fetch(gpu: &Gpu, from: &Buffer, bytes: usize) -> Result<Vec<u8>> {
     gpu.count_synchronisation();
-    read_back(gpu.driver(), from, bytes)
+    read_back(gpu.streams(), from, bytes)
 }

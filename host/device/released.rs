@@ -6,12 +6,29 @@
 //! the runtime's callbacks. The next operation on the device, which could be given that memory, first records
 //! an event on the consumer's stream.
 
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use super::driver::RawStream;
 use super::handles::{OwnedEvent, OwnedStream, SharedDriver};
 use crate::Result;
 use crate::array::DeviceArray;
+
+/// The streams of callers that were wrapped, through whichever handle of their device; some may be gone.
+static WRAPPED: Mutex<Vec<Weak<OwnedStream>>> = Mutex::new(vec![]);
+
+/// Notes a stream that the caller has wrapped and keeps alive while holding the handle.
+pub(super) fn note_wrapped(stream: &Arc<OwnedStream>) {
+    let mut all = WRAPPED.lock().unwrap_or_else(PoisonError::into_inner);
+    all.retain(|known| known.strong_count() > 0);
+    all.push(Arc::downgrade(stream));
+}
+
+/// Finds a stream of the caller's, if a handle over it exists.
+fn wrapped(driver: &SharedDriver, raw: RawStream) -> Option<Arc<OwnedStream>> {
+    let all = WRAPPED.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut held = all.iter().filter_map(Weak::upgrade);
+    held.find(|held| held.raw() == raw && Arc::ptr_eq(held.driver(), driver))
+}
 
 /// The stream on which a consumer reads, as the consumer named it.
 #[derive(Clone, Default)]
@@ -39,11 +56,11 @@ impl Released {
 
     /// The stream whose work the array waits for; `None` if the consumer named none and the runtime has no
     /// legacy default stream.
-    fn stream(&self, driver: &SharedDriver, wrapped: &[Weak<OwnedStream>]) -> Option<Arc<OwnedStream>> {
+    fn stream(&self, driver: &SharedDriver) -> Option<Arc<OwnedStream>> {
         let named = match &self.reader {
             Reader::Unnamed => None,
             Reader::Own(stream) => Some(stream.clone()),
-            Reader::Wrapped(raw) => wrapped.iter().filter_map(Weak::upgrade).find(|held| held.raw() == *raw),
+            Reader::Wrapped(raw) => wrapped(driver, *raw),
         };
         named.or_else(|| OwnedStream::legacy(driver).map(Arc::new))
     }
@@ -79,16 +96,11 @@ impl Fenced {
 }
 
 /// Records one event on each consumer's stream. The second result is the arrays whose stream is being
-/// captured into a graph, of which an event would become part; they stay for the next call. `wrapped` are the
-/// caller's streams; some may be gone.
-pub(super) fn fence(
-    driver: &SharedDriver,
-    wrapped: &[Weak<OwnedStream>],
-    released: Vec<Released>,
-) -> (Vec<Fenced>, Vec<Released>) {
+/// captured into a graph, of which an event would become part; they stay for the next call.
+pub(super) fn fence(driver: &SharedDriver, released: Vec<Released>) -> (Vec<Fenced>, Vec<Released>) {
     let mut streams: Vec<(Arc<OwnedStream>, Vec<Released>)> = vec![];
     for released in released {
-        let Some(stream) = released.stream(driver, wrapped) else { continue };
+        let Some(stream) = released.stream(driver) else { continue };
         match streams.iter_mut().find(|(known, _)| known.raw() == stream.raw()) {
             Some((_, all)) => all.push(released),
             None => streams.push((stream, vec![released])),
@@ -122,7 +134,7 @@ fn recorded(stream: &OwnedStream) -> Result<Option<OwnedEvent>> {
 /// Drops an array whose device is gone. Its memory is freed on the service stream, which waits for the
 /// consumer's stream.
 pub(super) fn let_go_late(service: &OwnedStream, released: Released) {
-    let (fenced, _captured) = fence(service.driver(), &[], vec![released]);
+    let (fenced, _captured) = fence(service.driver(), vec![released]);
     for fenced in fenced {
         if service.wait(&fenced.event).is_err() {
             fenced.wait();

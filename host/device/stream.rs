@@ -15,7 +15,7 @@ use super::gpu::Gpu;
 use super::handles::OwnedStream;
 use super::lock::lock;
 use super::pool::Memory;
-use super::released::Reader;
+use super::released::{Reader, note_wrapped};
 use super::sync::atomic::{AtomicU64, Ordering};
 use super::sync::{Mutex, MutexGuard};
 use crate::Result;
@@ -96,7 +96,7 @@ impl GpuStream {
         let mut beside = lock(&self.beside);
         let beside = match &mut *beside {
             Some(beside) => beside,
-            none => none.insert(OwnedStream::create(self.owned.driver(), 0)?),
+            none => none.insert(OwnedStream::create(event.core().streams(), 0)?),
         };
         event.hold_back(beside)?;
         beside.call(then)
@@ -132,7 +132,7 @@ impl Stream {
     pub(super) fn create(device: &Device, priority: i32) -> Result<Stream> {
         match device.as_gpu() {
             None => Ok(Stream { device: device.clone(), gpu: None }),
-            Some(gpu) => Ok(Stream::over(device, OwnedStream::create(gpu.driver(), priority)?, None)),
+            Some(gpu) => Ok(Stream::over(device, OwnedStream::create(gpu.streams(), priority)?, None)),
         }
     }
 
@@ -156,10 +156,13 @@ impl Stream {
         &self.device
     }
 
-    /// The runtime's handle (a `CUstream`, a `hipStream_t`); `None` on the CPU.
+    /// The runtime's handle (a `CUstream`, a `hipStream_t`); `None` on the CPU. While others capture the
+    /// stream into a graph, operations on it are [`Error::Invalid`](crate::Error::Invalid).
     pub fn native_handle(&self) -> Option<*mut c_void> {
         let stream = self.gpu.as_ref()?;
-        let RawStream(handle) = stream.callers.as_ref().unwrap_or(&stream.owned).raw();
+        let named = stream.callers.as_ref().unwrap_or(&stream.owned);
+        named.set_known();
+        let RawStream(handle) = named.raw();
         Some(std::ptr::without_provenance_mut(handle))
     }
 
@@ -219,7 +222,8 @@ impl Device {
     /// # Safety
     ///
     /// The handle must be a stream of this device, and stay one until the last clone of the [`Stream`] and
-    /// every operation put on it is gone.
+    /// every operation put on it is gone. On ROCm, whose events read their stream, this includes the results
+    /// of these operations.
     pub unsafe fn wrap_stream(&self, handle: *mut c_void) -> Result<Stream> {
         let gpu = self.gpu_or("wrap_stream")?;
         let raw = RawStream(handle.addr());
@@ -227,9 +231,9 @@ impl Device {
         let given = unsafe { OwnedStream::wrap(gpu.driver(), raw) }?;
         if !gpu.driver().is_per_thread(raw) {
             let stream = Stream::over(self, given, None);
-            stream.gpu.iter().for_each(|stream| gpu.wrapped(&stream.owned));
+            stream.gpu.iter().for_each(|stream| note_wrapped(&stream.owned));
             return Ok(stream);
         }
-        Ok(Stream::over(self, OwnedStream::create(gpu.driver(), 0)?, Some(given)))
+        Ok(Stream::over(self, OwnedStream::create(gpu.streams(), 0)?, Some(given)))
     }
 }

@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-use super::{OwnedStream, SharedDriver, error};
+use super::{OwnedStream, SharedDriver, Spares, error};
 use crate::array::Buffer;
 use crate::device::driver::RawStream;
 use crate::{Error, Result};
@@ -57,12 +57,12 @@ impl Allocation {
         bytes: usize,
         stream: &OwnedStream,
     ) -> Result<Allocation> {
-        let driver = &service.driver;
+        let driver = service.driver();
         let address = match source {
             // SAFETY: the stream is live.
-            Source::Driver => unsafe { driver.alloc(bytes, stream.raw) }
+            Source::Driver => unsafe { driver.alloc(bytes, stream.raw()) }
                 .map_err(|failure| failure.error(bytes, driver.place()))?,
-            Source::User(allocator) => allocator.alloc(bytes, handle(stream.raw))?,
+            Source::User(allocator) => allocator.alloc(bytes, handle(stream.raw()))?,
         };
         Ok(Allocation { source: source.clone(), service: service.clone(), address, bytes })
     }
@@ -77,16 +77,16 @@ impl Allocation {
 
     /// Declares the contents unused by work on `stream` from here on.
     pub fn discard(&self, stream: &OwnedStream) -> Result<()> {
-        let driver = &self.service.driver;
+        let driver = self.service.driver();
         // SAFETY: the memory is this handle's, and its stream is live.
-        unsafe { driver.discard(self.address, self.bytes, stream.raw) }
+        unsafe { driver.discard(self.address, self.bytes, stream.raw()) }
             .map_err(|failure| error(driver, failure))
     }
 }
 
 impl Drop for Allocation {
     fn drop(&mut self) {
-        let (driver, service) = (&self.service.driver, self.service.raw);
+        let (driver, service) = (self.service.driver(), self.service.raw());
         match &self.source {
             // SAFETY: allocated in `create`; before this is dropped its work has passed, or the service
             // stream waits for it. A failure cannot be reported from here.
@@ -163,10 +163,12 @@ impl Drop for Pinned {
     }
 }
 
-/// Reads a few bytes of device memory that no work writes any more. Blocks, on a stream made for the copy.
-pub(crate) fn read_back(driver: &SharedDriver, from: &Buffer, bytes: usize) -> Result<Vec<u8>> {
+/// Reads a few bytes of device memory that no work writes any more. Blocks, on a stream without other work.
+pub(crate) fn read_back(spares: &Arc<Spares>, from: &Buffer, bytes: usize) -> Result<Vec<u8>> {
     let from = from.slice(0, Some(bytes));
-    let (stream, to) = (OwnedStream::create(driver, 0)?, Pinned::create(driver, bytes.max(1))?);
+    let stream = OwnedStream::create(spares, 0)?;
+    let driver = stream.driver();
+    let to = Pinned::create(driver, bytes.max(1))?;
     // SAFETY: the buffer has the bytes, as its maker promised, and so has the block; both live until the copy
     // has passed.
     let queued = unsafe { driver.copy_out(to.start(), from.address(), bytes, stream.raw()) };

@@ -36,7 +36,7 @@ pub trait Witness: Send + Sync {
 impl Witnessed<'_> {
     /// Reads memory as it is now; `false` if the runtime does not know some of it.
     pub fn read(&self, address: u64, into: &mut [u8]) -> bool {
-        let (driver, raw, address) = (&self.stream.driver, self.stream.raw, address as usize);
+        let (driver, raw, address) = (self.stream.driver(), self.stream.raw(), address as usize);
         // SAFETY: any address will do.
         let known = |at: usize| unsafe { driver.classify(at) }.is_ok_and(|place| place.is_some());
         let Some(last) = into.len().checked_sub(1) else { return true };
@@ -57,7 +57,7 @@ pub(crate) fn witnessed(
     stream: &OwnedStream,
     run: &dyn Fn() -> Result<()>,
 ) -> Result<()> {
-    let (driver, mut outcome) = (&stream.driver, Ok(()));
+    let (driver, mut outcome) = (stream.driver(), Ok(()));
     let seen = Witnessed {
         place: driver.place(),
         architecture: driver.architecture(),

@@ -13,6 +13,8 @@ thread_local! {
     pub static CALLS: RefCell<Injector<Code>> = RefCell::default();
     pub static DELAY: Cell<Duration> = const { Cell::new(Duration::ZERO) };
     pub static INSIDE: Cell<Duration> = const { Cell::new(Duration::ZERO) };
+    /// The code of the last call that failed, until somebody asks for it.
+    pub static LAST_ERROR: Cell<Code> = const { Cell::new(0) };
 }
 
 /// The calls that read or set a thread's device or the modes of its calls. They fail only if a test names
@@ -52,7 +54,11 @@ fn timed(run: impl FnOnce() -> Outcome) -> Code {
     let start = Instant::now();
     let outcome = run();
     INSIDE.set(INSIDE.get() + start.elapsed());
-    outcome.err().unwrap_or(0)
+    let code = outcome.err().unwrap_or(0);
+    if code != 0 && code != crate::code::NOT_READY {
+        LAST_ERROR.set(code);
+    }
+    code
 }
 
 /// The body of an exported function. `permitted` fails if the call may not be made here, `lost` if the

@@ -1,5 +1,6 @@
-//! Captures of graphs. A graph is never run here, and no work can be put into one. A capture exists only to
-//! be voided: by forbidden calls of threads, and by work on the captured stream.
+//! Captures of graphs. A graph is never run here, and no work can be put into one. A capture is voided by
+//! forbidden calls of threads, and by work on a captured stream. An event may be recorded there, and draws
+//! streams that wait for it into the capture.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -40,10 +41,16 @@ pub struct Captures(Mutex<State>);
 #[derive(Default)]
 struct State {
     modes: HashMap<ThreadId, i32>,
+    /// By the handles of their streams.
     ongoing: HashMap<usize, Capture>,
+    /// The events whose latest recording is in a capture, and the stream with which it began.
+    events: HashMap<usize, usize>,
 }
 
+#[derive(Clone)]
 struct Capture {
+    /// The stream with which it began.
+    first: usize,
     device: i32,
     /// Whether the legacy default stream waits for its stream.
     blocking: bool,
@@ -61,7 +68,7 @@ impl Captures {
         if !(GLOBAL..=RELAXED).contains(&mode) {
             return Err(code::INVALID_VALUE);
         }
-        let capture = Capture { device, blocking, mode, thread: current(), void: false };
+        let capture = Capture { first: stream, device, blocking, mode, thread: current(), void: false };
         match lock(&self.0).ongoing.entry(stream) {
             // The capture that has begun goes on.
             Entry::Occupied(_) => Err(code::CAPTURE_UNSUPPORTED),
@@ -72,10 +79,45 @@ impl Captures {
         }
     }
 
-    /// Ends a capture; fails if the capture is void.
+    /// Ends a capture; fails if it is void, or has drawn in other streams: none of them can be joined here.
     pub fn end(&self, stream: usize) -> Outcome {
-        let ended = lock(&self.0).ongoing.remove(&stream).ok_or(code::INVALID_VALUE)?;
-        if ended.void { Err(code::CAPTURE_INVALIDATED) } else { Ok(()) }
+        let mut state = lock(&self.0);
+        let ended = state.ongoing.get(&stream).filter(|capture| capture.first == stream).cloned();
+        let ended = ended.ok_or(code::INVALID_VALUE)?;
+        let before = state.ongoing.len();
+        state.ongoing.retain(|_, capture| capture.first != stream);
+        match before - state.ongoing.len() {
+            _ if ended.void => Err(code::CAPTURE_INVALIDATED),
+            1 => Ok(()),
+            _ => Err(code::CAPTURE_UNJOINED),
+        }
+    }
+
+    /// Notes where an event is recorded. Returns whether that is in a capture.
+    pub fn record(&self, event: usize, stream: usize) -> bool {
+        let mut state = lock(&self.0);
+        let first = state.ongoing.get(&stream).map(|capture| capture.first);
+        match first {
+            Some(first) => state.events.insert(event, first),
+            None => state.events.remove(&event),
+        };
+        first.is_some()
+    }
+
+    /// Whether an event was recorded in a capture.
+    pub fn has(&self, event: usize) -> bool {
+        lock(&self.0).events.contains_key(&event)
+    }
+
+    /// Makes a stream part of the capture, if one is under way, in which an event was recorded.
+    pub fn draw_in(&self, stream: usize, event: usize) -> bool {
+        let mut state = lock(&self.0);
+        let first = state.events.get(&event).copied();
+        let capture = first.and_then(|first| state.ongoing.get(&first)).cloned();
+        capture.is_some_and(|capture| {
+            state.ongoing.entry(stream).or_insert(capture);
+            true
+        })
     }
 
     /// Sets this thread's mode, and returns the mode before.

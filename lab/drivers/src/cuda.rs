@@ -251,7 +251,7 @@ exports! {
         MACHINE.stream(stream, current()?)?.synchronise()
     }
     cuStreamWaitEvent(stream: usize, event: usize, _flags: u32) call {
-        MACHINE.wait(&MACHINE.stream(stream, current()?)?, event)
+        MACHINE.wait(stream, current()?, event)
     }
     cuEventCreate(event: *mut usize, flags: u32) call {
         unsafe { give(event, MACHINE.new_event(current()?, flags)) }
@@ -263,13 +263,13 @@ exports! {
         MACHINE.destroy_event(event)
     }
     cuEventRecord(event: usize, stream: usize) call {
-        MACHINE.record(event, &MACHINE.stream(stream, current()?)?)
+        MACHINE.record(event, stream, current()?)
     }
     cuEventQuery(event: usize) call {
-        MACHINE.event(event)?.query()
+        MACHINE.recorded(event)?.query()
     }
     cuEventSynchronize(event: usize) call_anyway {
-        MACHINE.event(event)?.latest().wait()
+        MACHINE.recorded(event)?.latest().wait()
     }
     cuLaunchHostFunc(stream: usize, function: HostFunction, data: usize) call {
         unsafe { MACHINE.stream(stream, current()?)?.host_function(function, data) };

@@ -11,7 +11,7 @@ use std::sync::{Arc, LazyLock, Mutex};
 
 use bowstring_amdi::{CodeObject, Launch, Program, Target};
 
-use crate::calls::{call, call_anyway, give, text};
+use crate::calls::{LAST_ERROR, call, call_anyway, give, text};
 use crate::cuda::exports;
 use crate::image::Image;
 use crate::machine::{DEVICES, Machine};
@@ -162,6 +162,13 @@ unsafe fn whole(image: *const u8) -> Vec<u8> {
     }
 }
 
+/// The code of this thread's last call that failed. Asking forgets it; successful calls do not, since ROCm 7.
+#[unsafe(no_mangle)]
+#[allow(non_snake_case)]
+extern "C" fn hipGetLastError() -> Code {
+    LAST_ERROR.take()
+}
+
 exports! {
     hipInit(flags: u32) call {
         if flags == 0 { Ok(()) } else { Err(code::INVALID_VALUE) }
@@ -274,6 +281,8 @@ exports! {
         unsafe { give(priority, MACHINE.any_stream(stream, current())?.priority) }
     }
     hipStreamDestroy(stream: usize) call_anyway {
+        // The real one waits for the stream's work.
+        let _ = MACHINE.any_stream(stream, current())?.synchronise();
         MACHINE.destroy_stream(stream)
     }
     hipStreamGetDevice(stream: usize, device: *mut i32) call {
@@ -296,7 +305,7 @@ exports! {
         MACHINE.any_stream(stream, current())?.synchronise()
     }
     hipStreamWaitEvent(stream: usize, event: usize, _flags: u32) call {
-        MACHINE.wait(&MACHINE.stream(stream, current())?, event)
+        MACHINE.wait(stream, current(), event)
     }
     hipEventCreateWithFlags(event: *mut usize, flags: u32) call {
         unsafe { give(event, MACHINE.new_event(current(), flags)) }
@@ -308,13 +317,15 @@ exports! {
         MACHINE.destroy_event(event)
     }
     hipEventRecord(event: usize, stream: usize) call {
-        MACHINE.record(event, &MACHINE.stream(stream, current())?)
+        MACHINE.record(event, stream, current())
     }
     hipEventQuery(event: usize) call {
-        MACHINE.event(event)?.query()
+        MACHINE.look_at_its_stream(event)?;
+        MACHINE.recorded(event)?.query()
     }
     hipEventSynchronize(event: usize) call_anyway {
-        MACHINE.event(event)?.latest().wait()
+        MACHINE.look_at_its_stream(event)?;
+        MACHINE.recorded(event)?.latest().wait()
     }
     hipLaunchHostFunc(stream: usize, function: HostFunction, data: usize) call {
         unsafe { MACHINE.stream(stream, current())?.host_function(function, data) };

@@ -65,7 +65,9 @@ mod code {
     pub const NOT_SUPPORTED: Code = 801;
     pub const CAPTURE_UNSUPPORTED: Code = 900;
     pub const CAPTURE_INVALIDATED: Code = 901;
+    pub const CAPTURE_UNJOINED: Code = 904;
     pub const CAPTURE_IMPLICIT: Code = 906;
+    pub const CAPTURED_EVENT: Code = 907;
     pub const UNKNOWN: Code = 999;
 }
 

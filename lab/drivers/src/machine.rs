@@ -1,6 +1,8 @@
 //! The common part of both runtimes: devices' memory, streams, events, loaded images, and putting work on a
 //! stream. Each runtime has one machine; devices are numbers.
 
+mod events;
+
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex};
 use std::thread::ThreadId;
@@ -27,8 +29,6 @@ const NON_BLOCKING: u32 = 1;
 /// The attributes that can be read of a function.
 const LOCAL_BYTES: i32 = 3;
 const REGISTERS: i32 = 4;
-/// The flag of an event that keeps no time.
-const UNTIMED: u32 = 2;
 
 /// The state of one runtime.
 #[derive(Default)]
@@ -303,37 +303,6 @@ impl Machine {
                 all.iter().filter(|other| is(other, Order::Blocking)).for_each(behind);
             }
         }
-    }
-
-    /// Makes an event. `flags` may say that it keeps no time.
-    pub fn new_event(&self, device: i32, flags: u32) -> usize {
-        let number = handle();
-        lock(&self.events).insert(number, Event::new(device, flags & UNTIMED == 0));
-        number
-    }
-
-    pub fn destroy_event(&self, event: usize) -> Outcome {
-        lock(&self.events).remove(&event).map(drop).ok_or(code::INVALID_HANDLE)
-    }
-
-    pub fn event(&self, event: usize) -> Outcome<Event> {
-        lock(&self.events).get(&event).cloned().ok_or(code::INVALID_HANDLE)
-    }
-
-    pub fn record(&self, event: usize, stream: &Stream) -> Outcome {
-        let event = self.event(event)?;
-        if event.device != stream.device {
-            return Err(code::INVALID_HANDLE);
-        }
-        stream.record(event.record());
-        Ok(())
-    }
-
-    /// Makes a stream wait until an event, of whatever device, has passed.
-    pub fn wait(&self, stream: &Stream, event: usize) -> Outcome {
-        let recording = self.event(event)?.latest();
-        stream.push(move || recording.wait());
-        Ok(())
     }
 
     pub fn load(&self, device: i32, image: Arc<dyn Image>) -> usize {

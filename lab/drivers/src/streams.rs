@@ -4,6 +4,8 @@
 use std::cell::Cell;
 use std::ffi::c_void;
 use std::ops::Deref;
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 
 use bowstring_sim::{Point, Queue};
@@ -106,6 +108,8 @@ pub struct Event {
     pub device: i32,
     timed: bool,
     point: Point<Code>,
+    /// The handle of the stream that it was recorded on last; 0 before.
+    pub stream: Arc<AtomicUsize>,
 }
 
 impl Deref for Event {
@@ -119,7 +123,7 @@ impl Deref for Event {
 impl Event {
     /// An event that was never recorded, which counts as passed.
     pub fn new(device: i32, timed: bool) -> Event {
-        Event { device, timed, point: Point::default() }
+        Event { device, timed, point: Point::default(), stream: Arc::default() }
     }
 
     /// The code that its latest recording has passed with; `NOT_READY` if it has not passed.

@@ -4,10 +4,11 @@
 use std::sync::Arc;
 
 use arrow_array::{BooleanArray, Int32Array};
+use arrow_schema::Field;
 use bowstring::compute::filter;
 use bowstring::device::testing;
-use bowstring::exchange::{from_arrow, to_arrow};
-use bowstring::{Error, Stream};
+use bowstring::exchange::{export_array, from_arrow, import_array, to_arrow};
+use bowstring::{DeviceArray, Error, Stream};
 
 use super::*;
 
@@ -92,6 +93,69 @@ fn a_stream_that_is_captured_is_refused() {
         destroy_stream(&native, stranger);
         native.close();
     }
+}
+
+/// A stream of ours becomes part of a capture when it waits for an event that was recorded in one: because
+/// another library knows its handle, or an array came with the event. Then no operation runs on it, and
+/// after the capture it works as before.
+#[test]
+fn a_stream_of_ours_that_was_drawn_into_a_capture_is_refused() {
+    for native in Native::all() {
+        let (stranger, ours) = (native.stranger(), native.device.stream().unwrap());
+        let array: ArrayRef = Arc::new(Int32Array::from_iter_values(0..100));
+        let host = from_arrow(&array).unwrap();
+        let there = ours.upload(&host).unwrap();
+        there.wait().unwrap();
+        let event = native.made(|raw, event| {
+            // SAFETY: the function writes a handle.
+            unsafe { (raw.event)(event, 2) }
+        });
+        let handle = ours.native_handle().unwrap().addr();
+        for by_handle in [true, false] {
+            begin(&native, stranger);
+            // SAFETY: live handles.
+            assert_eq!(native.raw(|raw| unsafe { (raw.record)(event, stranger) }), 0);
+            let fresh = native.device.stream().unwrap();
+            if by_handle {
+                // SAFETY: live handles.
+                assert_eq!(native.raw(|raw| unsafe { (raw.wait)(handle, event, 0) }), 0);
+                is_refused(ours.upload(&host));
+                is_refused(filter_of(&there, &ours));
+                is_refused(ours.synchronise());
+            } else {
+                let field = Field::new("x", DataType::Int32, true);
+                let (mut exported, schema) = export_array(&there, &field).unwrap();
+                // SAFETY: the field of the event comes after 96 bytes of others.
+                unsafe {
+                    let place = (&raw mut exported).cast::<u8>().add(96).cast::<*const usize>();
+                    place.write(&raw const event);
+                }
+                // SAFETY: the library's own structs, with another event.
+                let (_, imported) = unsafe { import_array(&mut exported, &schema, &native.device) }.unwrap();
+                is_refused(filter_of(&imported, &fresh));
+                is_refused(fresh.upload(&host));
+            }
+            // The stream was not joined, which the library that captures is told.
+            assert_ne!(end(&native, stranger), 0, "{native:?}");
+            for stream in [&ours, &fresh] {
+                let kept = filter_of(&there, stream).unwrap();
+                assert_eq!(&to_arrow(&stream.download(&kept).unwrap()).unwrap(), &array, "{native:?}");
+            }
+        }
+        drop((there, ours));
+        testing::drain(&native.device);
+        // SAFETY: the test's own.
+        native.raw(|raw| unsafe { (raw.destroy_event)(event) });
+        destroy_stream(&native, stranger);
+        native.close();
+    }
+}
+
+/// Keeps all of 100 rows.
+fn filter_of(rows: &DeviceArray, stream: &Stream) -> bowstring::Result<DeviceArray> {
+    let all = BooleanArray::from(vec![true; 100]);
+    let host = from_arrow(&all).unwrap();
+    filter(rows, &stream.upload(&host)?, stream).wait()
 }
 
 #[test]

@@ -180,6 +180,28 @@ fn what_is_passed_on_is_kept_for_its_reader_too() {
     }
 }
 
+/// The consumer's stream was wrapped through another handle of the GPU than the one whose memory it reads.
+#[test]
+fn a_wrapped_stream_is_known_to_every_handle_of_its_gpu() {
+    for native in Native::all() {
+        let owner = testing::separate(&native.device).unwrap();
+        let stream = owner.stream().unwrap();
+        let array = upload(&stream, 0);
+        let mut reads = Consumer::Wrapped.reads(&native, &native.device, &array);
+        let (its_stream, handle) = (reads.stream, reads.handle.take());
+        let copied = read_late(&native, reads, || {
+            drop(array);
+            for round in 1..4 {
+                upload(&stream, round * ROWS).wait().unwrap();
+            }
+        });
+        assert_eq!(copied, (0..ROWS).collect::<Vec<_>>(), "{native:?}");
+        drop((handle, stream, owner));
+        destroy_stream(&native, its_stream);
+        native.close();
+    }
+}
+
 /// Pinned memory beyond what is kept is not freed where a consumer releases it, but by the next download.
 #[test]
 fn large_downloads_are_let_go_of_in_callbacks_too() {

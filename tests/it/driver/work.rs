@@ -141,3 +141,26 @@ fn a_result_to_come_wakes_its_task() {
         native.close();
     }
 }
+
+/// A stream may go before its results, and before its work.
+#[test]
+fn streams_go_before_their_work() {
+    with_devices(|name, device| {
+        let host = from_arrow(&sample(&DataType::Int64, 5000)).unwrap();
+        let mut last = vec![];
+        for _ in 0..20 {
+            let stream = device.stream().unwrap();
+            let there = stream.upload(&host).unwrap();
+            let order: ArrayRef = Arc::new(arrow_array::UInt32Array::from_iter_values((0..5000).rev()));
+            let order = stream.upload(&from_arrow(&order).unwrap()).unwrap();
+            let taken = take(&there, &order, &TakeOptions::default(), &stream);
+            drop(stream);
+            last.push(taken);
+        }
+        let other = device.stream().unwrap();
+        for taken in last {
+            let back = other.download(&taken.wait().unwrap()).unwrap();
+            assert_eq!(back.len(), 5000, "{name}");
+        }
+    });
+}
