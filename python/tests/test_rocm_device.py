@@ -4,6 +4,12 @@ no CUDA array interface."""
 
 from __future__ import annotations
 
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -43,6 +49,26 @@ def test_dlpack_streams_by_number(device: bs.Device) -> None:
         with pytest.raises(ValueError):
             there.__dlpack__(stream=stream)
     assert np.from_dlpack(there, device="cpu").tolist() == list(range(10))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the system does not list the libraries of a process")
+def test_the_runtime_that_the_process_has_is_used(device: bs.Device, tmp_path: Path) -> None:
+    """PyTorch brings a copy of HIP, whose handles mean nothing to another copy."""
+    folders = os.environ.get("LD_LIBRARY_PATH", "").split(":")
+    found = [file for folder in folders if (file := Path(folder) / "libamdhip64.so.7").exists()]
+    if not found:
+        pytest.skip("HIP is not in LD_LIBRARY_PATH")
+    own = tmp_path / "libamdhip64.so.6.4"
+    shutil.copy(found[0], own)
+    program = f"""
+import ctypes, bowstring as bs
+ctypes.CDLL({str(own)!r})
+print(bs.Device.rocm().name)
+lines = open("/proc/self/maps").read().splitlines()
+print(len({{line.split()[-1] for line in lines if "libamdhip64" in line}}))
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=tmp_path)
+    assert done.stdout.splitlines()[1:] == ["1"], done.stdout + done.stderr
 
 
 def test_it_is_no_cuda_array(device: bs.Device) -> None:

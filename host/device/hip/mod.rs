@@ -42,6 +42,7 @@ functions! {
         copy_from: fn(Word, i32, Word, i32, usize, Word) = "hipMemcpyPeerAsync";
         properties: fn(*mut u8, i32) = "hipGetDevicePropertiesR0600";
         runtime_version: fn(*mut i32) = "hipRuntimeGetVersion";
+        last_error: fn() = "hipGetLastError";
     }
 }
 
@@ -231,6 +232,10 @@ impl Runtime for Hip {
     unsafe fn copy_from(&self, other: i32, to: Word, from: Word, bytes: usize, stream: Word) -> Outcome {
         let function = &self.functions.copy_from;
         unsafe { outcome(function.name, (function.call)(to, self.device, from, other, bytes, stream)) }
+    }
+
+    fn forget_error(found: &Found<Hip>) {
+        let _ = unsafe { (found.own.last_error.call)() };
     }
 
     unsafe fn trim(&self) -> Outcome {

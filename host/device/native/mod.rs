@@ -4,7 +4,7 @@
 //!
 //! The one idea: each call makes the device current on its thread, and afterwards restores the device that
 //! was current. So we leave no trace in the caller's threads, not even in the mode that says which calls are
-//! allowed while a graph is captured. Nor do the caller's other libraries, which share the device's primary
+//! allowed while a graph is captured, nor in what HIP says of the last error. Nor do the caller's other libraries, which share the device's primary
 //! context, disturb us.
 
 #![allow(unsafe_code)]
@@ -90,6 +90,9 @@ impl<R: Runtime> Native<R> {
     unsafe fn current<T>(&self, run: impl FnOnce() -> Outcome<T>) -> Outcome<T> {
         let before = self.enter()?;
         let made = run();
+        if made.is_err() {
+            R::forget_error(self.found);
+        }
         self.leave(before);
         made
     }
@@ -106,6 +109,7 @@ impl<R: Runtime> Native<R> {
         // SAFETY: the function exchanges a number.
         let made = unsafe { (self.functions().exchange_mode.call)(&mut mode) };
         if made != SUCCESS {
+            R::forget_error(self.found);
             RELAXED_FOR.set(other);
             return None;
         }
@@ -138,7 +142,11 @@ impl<R: Runtime> Native<R> {
     /// As for the function that is called.
     unsafe fn code<F: Copy>(&self, function: &Function<F>, call: impl FnOnce(F) -> Code) -> Outcome<Code> {
         // SAFETY: the caller's promise.
-        unsafe { self.current(|| Ok(call(function.call))) }
+        let code = unsafe { self.current(|| Ok(call(function.call))) }?;
+        if ![SUCCESS, NOT_READY].contains(&code) {
+            R::forget_error(self.found);
+        }
+        Ok(code)
     }
 
     /// Makes a call, and turns its code into an [`Outcome`].
@@ -222,6 +230,7 @@ impl<R: Runtime> Driver for Native<R> {
         match self.make_current() {
             Ok(current) => Ok(Before { current, capture }),
             Err(failure) => {
+                R::forget_error(self.found);
                 self.put_back(capture);
                 Err(failure)
             }

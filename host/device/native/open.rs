@@ -70,7 +70,10 @@ impl<R: Runtime> Opened<R> {
         let function = &found.common.device_count;
         // SAFETY: the function writes a number.
         let made = outcome(function.name, unsafe { (function.call)(&mut count) });
-        made.map_err(|failure| none::<R>(&refused(failure)))?;
+        made.map_err(|failure| {
+            R::forget_error(found);
+            none::<R>(&refused(failure))
+        })?;
         Ok(usize::try_from(count).unwrap_or(0))
     }
 
@@ -94,6 +97,20 @@ fn load(path: &Path) -> std::result::Result<libloading::Library, String> {
     // SAFETY: loading a GPU runtime's library runs its initialisers, which are meant to run then.
     let opened = unsafe { libloading::Library::new(path) };
     opened.map_err(|error| error.source().map_or_else(|| error.to_string(), ToString::to_string))
+}
+
+/// The file of a runtime's library that this process has loaded already: PyTorch's packages bring their own,
+/// and the handles of one copy mean nothing to another. `None` if there is none, or the system does not say.
+fn mapped(names: &[&str]) -> Option<PathBuf> {
+    let is_one = |path: &Path| {
+        let file = path.file_name().and_then(|name| name.to_str());
+        let stems = names.iter().filter_map(|name| Some(&name[..name.find(".so")? + 3]));
+        stems.into_iter().any(|stem| file.is_some_and(|file| file.starts_with(stem)))
+    };
+    let maps = std::fs::read_to_string("/proc/self/maps").ok()?;
+    // The path is the sixth column, and may have blanks.
+    let paths = maps.lines().filter_map(|line| Some(Path::new(&line[line.find('/')?..])));
+    paths.into_iter().find(|path| is_one(path)).map(Path::to_owned)
 }
 
 /// The reason why a library of this name, or at this path, cannot be loaded; `None` if it can.
@@ -137,12 +154,15 @@ impl<R: Runtime> Found<R> {
         };
         let library = match library {
             Library::At(path) => open(path),
-            Library::Installed => {
-                // If none can be loaded, the error gives the reason for the preferred name.
-                let mut tried = R::LIBRARIES.iter().map(|name| open(name.as_ref()));
-                let first = tried.next().expect("a runtime's library has a name");
-                first.or_else(|reason| tried.find_map(Result::ok).ok_or(reason))
-            }
+            Library::Installed => match mapped(R::LIBRARIES).and_then(|path| open(&path).ok()) {
+                Some(library) => Ok(library),
+                None => {
+                    // If none can be loaded, the error gives the reason for the preferred name.
+                    let mut tried = R::LIBRARIES.iter().map(|name| open(name.as_ref()));
+                    let first = tried.next().expect("a runtime's library has a name");
+                    first.or_else(|reason| tried.find_map(Result::ok).ok_or(reason))
+                }
+            },
         }?;
         let too_old = |name| none::<R>(&lacks::<R>(&library, name));
         // SAFETY: the names are the runtime's, whose functions have these types; `Found` is never dropped.
@@ -159,7 +179,10 @@ impl<R: Runtime> Found<R> {
 
 impl<R: Runtime> Native<R> {
     fn open(found: &'static Found<R>, number: i64) -> Result<Native<R>> {
-        Native::look(found, number).map_err(|reason| none::<R>(&reason))
+        Native::look(found, number).map_err(|reason| {
+            R::forget_error(found);
+            none::<R>(&reason)
+        })
     }
 
     /// Opens a device by its number; the error says why it cannot be used.

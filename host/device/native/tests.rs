@@ -283,7 +283,7 @@ macro_rules! shapes {
         }
     )* };
 }
-shapes! { A; A B; A B C; A B C D; A B C D E; A B C D E F; A B C D E F G H I J K; }
+shapes! { ; A; A B; A B C; A B C D; A B C D E; A B C D E F; A B C D E F G H I J K; }
 
 /// The type of function as which each crate declares a header's function.
 macro_rules! published {
@@ -347,7 +347,7 @@ fn the_functions_are_those_of_the_published_headers() {
     as_published! { hip.own, hip_headers:
         current = hipGetDevice(_); make_current = hipSetDevice(_); of_stream = hipStreamGetDevice(_, _);
         copy_from = hipMemcpyPeerAsync(_, _, _, _, _, _); properties = hipGetDevicePropertiesR0600(_, _);
-        runtime_version = hipRuntimeGetVersion(_);
+        runtime_version = hipRuntimeGetVersion(_); last_error = hipGetLastError();
     }
 }
 

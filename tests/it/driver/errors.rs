@@ -112,6 +112,30 @@ fn a_device_that_cannot_be_made_current_is_an_error() {
     }
 }
 
+/// HIP keeps the code of a thread's last failed call. Other libraries would take one of ours for theirs.
+#[test]
+fn no_error_of_ours_stays_with_the_thread() {
+    for native in Native::standins() {
+        let Some(last_error) = native.raw.last_error else { continue };
+        let (standin, stream) = (native.standin.unwrap(), native.device.stream().unwrap());
+        // SAFETY: the function takes nothing.
+        let last = || unsafe { last_error() };
+        last();
+        assert_eq!(native.device.place_of(0x1234).unwrap(), None);
+        assert_eq!(last(), 0, "{native:?}: an address that is unknown");
+        stream.upload(&numbers()).unwrap();
+        assert_eq!(last(), 0, "{native:?}");
+        standin.fail_call(Some("hipMalloc"), 1, 2);
+        native.device.set_memory_kept(0);
+        let large = sample(&DataType::Int64, 100_000);
+        let there = stream.upload(&from_arrow(&large).unwrap()).map(drop);
+        assert!(standin.stop());
+        assert_eq!(last(), 0, "{native:?}: {there:?}");
+        drop(stream);
+        native.close();
+    }
+}
+
 #[test]
 fn streams_of_other_devices_and_none_are_refused() {
     for of in [(DeviceType::Cuda, "cuStreamGetCtx"), (DeviceType::Rocm, "hipStreamGetDevice")] {
