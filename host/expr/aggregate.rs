@@ -170,7 +170,7 @@ pub fn sum(of: impl Into<Expr>) -> Aggregation {
 }
 
 /// The minimum of the values that are not null; null if all are. Accepts any type that can be sorted. Floats
-/// are compared by their total order.
+/// are compared by their total order, in which a NaN whose sign bit is set is least.
 pub fn min(of: impl Into<Expr>) -> Aggregation {
     fold("min", Fold::Min, of)
 }

@@ -64,6 +64,7 @@ impl Binder<'_> {
 
     /// Binds two operands; a literal takes the type of the other one.
     fn pair(&mut self, whole: &Expr, a: (&str, &Expr), b: (&str, &Expr)) -> Result<(Typed, Typed)> {
+        let is_untyped = |literal: &Literal| literal.own_type() == DataType::Null;
         let (left, right) = match (literal(a.1), literal(b.1)) {
             (Some(literal), None) => {
                 let right = self.child(b.0, b.1)?;
@@ -75,6 +76,10 @@ impl Binder<'_> {
                 let left = self.computable(whole, left, !literal.is_null())?;
                 let right = self.literal_like(whole, literal, value_type(&left.data_type))?;
                 (left, right)
+            }
+            (Some(left), Some(right)) if is_untyped(left) != is_untyped(right) => {
+                let to = if is_untyped(left) { right.own_type() } else { left.own_type() };
+                (self.literal_like(whole, left, &to)?, self.literal_like(whole, right, &to)?)
             }
             _ => {
                 let (left, right) = (self.child(a.0, a.1)?, self.child(b.0, b.1)?);

@@ -185,19 +185,32 @@ fn days(each: i64) -> Option<[i64; 2]> {
     Some([DAYS[0].checked_mul(each)?, (DAYS[1] + 1).checked_mul(each)? - 1])
 }
 
+/// The nanoseconds of one unit of a date, time or duration; `None` for other types.
+fn each(of: &DataType) -> Option<i64> {
+    Some(match of {
+        DataType::Date32 => A_DAY,
+        DataType::Date64 => nanoseconds(TimeUnit::Millisecond),
+        DataType::Timestamp(unit, _)
+        | DataType::Time32(unit)
+        | DataType::Time64(unit)
+        | DataType::Duration(unit) => nanoseconds(*unit),
+        _ => return None,
+    })
+}
+
 /// Converts a date, time or duration to the unit of another type of the same kind; `None` if the result is
 /// not a whole number. A date is midnight as a timestamp without a zone. Timestamps with a zone are instants,
 /// whatever the zone.
 pub(super) fn moment(raw: i128, from: &DataType, to: &DataType) -> Option<i128> {
     let kind = |of: &DataType| match of {
-        DataType::Date32 => Some((0, A_DAY)),
-        DataType::Date64 => Some((0, nanoseconds(TimeUnit::Millisecond))),
-        DataType::Timestamp(unit, zone) => Some((1 + u8::from(zone.is_some()), nanoseconds(*unit))),
-        DataType::Time32(unit) | DataType::Time64(unit) => Some((3, nanoseconds(*unit))),
-        DataType::Duration(unit) => Some((4, nanoseconds(*unit))),
+        DataType::Date32 | DataType::Date64 => Some(0),
+        DataType::Timestamp(_, zone) => Some(1 + u8::from(zone.is_some())),
+        DataType::Time32(_) | DataType::Time64(_) => Some(3),
+        DataType::Duration(_) => Some(4),
         _ => None,
     };
-    let ((from, each), (to_kind, of)) = (kind(from)?, kind(to)?);
+    let (each, of) = (each(from)?, each(to)?);
+    let (from, to_kind) = (kind(from)?, kind(to)?);
     let is_same = from == to_kind || (from, to_kind) == (0, 1);
     let all = raw.checked_mul(each.into())?;
     let value = all / i128::from(of);
@@ -209,16 +222,32 @@ pub(super) fn moment(raw: i128, from: &DataType, to: &DataType) -> Option<i128> 
     (is_same && is_whole && fits).then_some(value)
 }
 
-/// Parses text as a date, time or timestamp, as a cast does.
+/// Parses text as a date, time or timestamp, as a cast does; `None` if the type cannot represent all of it. A
+/// bare number is no time.
 pub(super) fn read(text: &str, to: &DataType) -> Option<i128> {
     use DataType::{Date32, Date64, Time32, Time64, Timestamp};
-    if !matches!(to, Date32 | Date64 | Time32(_) | Time64(_) | Timestamp(..)) {
-        return None;
-    }
+    let finest = |of: fn(TimeUnit) -> DataType| [TimeUnit::Nanosecond, TimeUnit::Microsecond].map(of);
+    let finest = match to {
+        Date32 | Date64 => finest(|unit| Timestamp(unit, None)),
+        Time32(_) | Time64(_) if text.contains(':') => finest(Time64),
+        Timestamp(_, zone) => {
+            let zone = zone.clone();
+            [TimeUnit::Nanosecond, TimeUnit::Microsecond].map(|unit| Timestamp(unit, zone.clone()))
+        }
+        _ => return None,
+    };
+    let raw = parsed(text, to)?;
+    let fine = finest.iter().find_map(|of| Some(parsed(text, of)?.checked_mul(each(of)?.into())));
+    let is_exact = fine.is_none_or(|fine| fine == each(to).and_then(|each| raw.checked_mul(each.into())));
+    is_exact.then_some(raw)
+}
+
+/// Parses text as a cast does, which drops what a type does not represent.
+fn parsed(text: &str, to: &DataType) -> Option<i128> {
     let row = StringArray::from(vec![text]);
     let read = arrow_cast::cast(&row, to).ok().filter(|read| read.is_valid(0))?.to_data();
     Some(match to {
-        Date32 | Time32(_) => read.buffer::<i32>(0)[0].into(),
+        DataType::Date32 | DataType::Time32(_) => read.buffer::<i32>(0)[0].into(),
         _ => read.buffer::<i64>(0)[0].into(),
     })
 }
@@ -227,6 +256,13 @@ pub(super) fn read(text: &str, to: &DataType) -> Option<i128> {
 /// the calendar.
 pub(super) fn written(raw: i128, of: &DataType) -> Option<String> {
     use DataType::{Date32, Date64, Duration, Time32, Time64, Timestamp};
+    if let Timestamp(unit, Some(_)) = of {
+        // An offset may lead out of the calendar, where arrow-rs panics.
+        let day = raw.div_euclid((A_DAY / nanoseconds(*unit)).into());
+        if !(i128::from(DAYS[0]) + 1..i128::from(DAYS[1])).contains(&day) {
+            return None;
+        }
+    }
     let raw = match of {
         Date32 | Time32(_) => Buffer::from_vec(vec![i32::try_from(raw).ok()?]),
         Date64 | Time64(_) | Timestamp(..) | Duration(_) => Buffer::from_vec(vec![i64::try_from(raw).ok()?]),

@@ -170,7 +170,9 @@ impl Literal {
                     Value::Decimal(x, scale) => decimal_text(x, scale).parse().ok()?,
                     _ => return None,
                 };
-                float_bits(value, number)?
+                // A fraction is rounded, but no integer.
+                let is_exact = !matches!(self.value, Value::Integer(_)) || rounded(value, number) == value;
+                if is_exact { float_bits(value, number)? } else { return None }
             }
             (Value::Decimal(x, from), _) => rescaled(x, from, to)?,
             (Value::Integer(x), _) if self.data_type.is_some() => x,
@@ -198,6 +200,15 @@ impl Literal {
         let is_string = matches!(to, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View);
         let has_value = is_text(to) && (!is_string || std::str::from_utf8(&bytes).is_ok());
         has_value.then_some(Some(Bytes(bytes)))
+    }
+}
+
+/// A float as a float type has it.
+fn rounded(value: f64, number: Number) -> f64 {
+    match number {
+        Number::F16 => half::f16::from_f64(value).to_f64(),
+        Number::F32 => (value as f32).into(),
+        _ => value,
     }
 }
 

@@ -231,8 +231,10 @@ impl Plan {
             Op::Arithmetic(Arithmetic::Div, _) => node.inputs[1],
             _ => return Failure::Overflow,
         };
-        let is_widened = self.nodes[divisor].op == Op::Widen;
-        let of_divisor = if is_widened { self.nodes[divisor].inputs[0] } else { divisor };
+        let mut of_divisor = divisor;
+        while self.nodes[of_divisor].op == Op::Widen {
+            of_divisor = self.nodes[of_divisor].inputs[0];
+        }
         match self.nodes[of_divisor].op {
             Op::Literal(Some(0)) => Failure::DivisionByZero,
             Op::Literal(Some(_)) => Failure::Overflow,

@@ -9,8 +9,10 @@ use arrow_array::types::*;
 use arrow_array::*;
 use arrow_schema::DataType;
 use bowstring::compute::{aggregate, evaluate, filter_where};
+
+use bowstring::exchange::batch_to_arrow;
 use bowstring::expr::*;
-use bowstring::{DeviceBatch, Error};
+use bowstring::{DeviceBatch, Error, Failure};
 
 use crate::equivalence_expressions_wide::{both_ways, four_ways};
 use crate::expressions::{batch, ints};
@@ -195,6 +197,30 @@ fn the_first_row_that_fails_is_the_first_of_all_that_is_computed() {
         // No row fails if nothing overflows.
         let fine = evaluate(&rows, &[(col("n") + 1).cast(DataType::Utf8)], &target.stream).wait().unwrap();
         assert_eq!(target.export(&fine.columns()[0]).as_string::<i32>().value(2050), "101", "{target:?}");
+    }
+}
+
+/// A constant divisor tells why a row fails, however often it was widened, and in any row.
+#[test]
+fn a_divisor_that_was_widened_twice_is_a_constant() {
+    let mut values = vec![1i64; 200];
+    values[100] = i64::MIN;
+    let values: ArrayRef = Arc::new(Int64Array::from(values));
+    let by = |number| lit(Literal::of(DataType::Int8, number)).cast(DataType::Int32).cast(DataType::Int64);
+    for target in &devices() {
+        let rows = batch(target, &[("x", values.clone())]);
+        let made = |by: Expr| {
+            let made = evaluate(&rows, &[col("x") / by], &target.stream).wait()?;
+            batch_to_arrow(&target.stream.download(&made)?)
+        };
+        for (by, row, reason) in [(by(-1), 100, Failure::Overflow), (by(0), 0, Failure::DivisionByZero)] {
+            match made(by) {
+                Err(Error::Evaluation { row: found, failure, .. }) => {
+                    assert_eq!((found, failure), (row, reason), "{target:?}");
+                }
+                other => panic!("{target:?}: {other:?}"),
+            }
+        }
     }
 }
 

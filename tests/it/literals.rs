@@ -105,3 +105,73 @@ fn text_with_a_type_keeps_it() {
         assert!(refused.is_err(), "{refused:?}");
     }
 }
+
+/// A literal takes the type of the other operand only if that type can represent all of it.
+#[test]
+fn literals_are_not_cut_to_fit() {
+    use arrow_schema::TimeUnit::*;
+    let schema = |of: &DataType| Schema::new(vec![Field::new("x", of.clone(), true)]);
+    let bound = |of: DataType, literal: Literal| {
+        Query::new().select(&[col("x").lt(literal)]).bind(&schema(&of), &Options::default()).is_ok()
+    };
+    let zoned = |unit| DataType::Timestamp(unit, Some("+02:00".into()));
+    for (of, text, fits) in [
+        (DataType::Date32, "2020-01-01", true),
+        (DataType::Date32, "2020-01-01 00:00:00", true),
+        (DataType::Date32, "2020-01-01 12:00:00", false),
+        (DataType::Date64, "2020-01-01", true),
+        (DataType::Date32, "-0001-01-01", true),
+        (DataType::Timestamp(Second, None), "2020-01-01", true),
+        (DataType::Timestamp(Second, None), "2020-01-01T00:00:01", true),
+        (DataType::Timestamp(Second, None), "2020-01-01T00:00:00.5", false),
+        (DataType::Timestamp(Millisecond, None), "2020-01-01T00:00:00.5", true),
+        (DataType::Timestamp(Microsecond, None), "9999-01-01T00:00:00.5", true),
+        (DataType::Timestamp(Second, None), "9999-01-01T00:00:00.5", false),
+        (zoned(Second), "2020-01-01T00:00:00+01:00", true),
+        (zoned(Second), "2020-01-01T00:00:00.1", false),
+        (DataType::Time32(Second), "12:00:00", true),
+        (DataType::Time32(Second), "12:00:00.5", false),
+        (DataType::Time64(Nanosecond), "12:00:00.000000001", true),
+        (DataType::Time32(Second), "12", false),
+        (DataType::Time64(Microsecond), "12", false),
+    ] {
+        assert_eq!(bound(of.clone(), text.into()), fits, "{text} beside {of}");
+    }
+    for (of, number, fits) in [
+        (DataType::Float32, 1 << 24, true),
+        (DataType::Float32, (1 << 24) + 1, false),
+        (DataType::Float16, 2048, true),
+        (DataType::Float16, 2049, false),
+        (DataType::Float64, (1i64 << 53) + 1, false),
+    ] {
+        assert_eq!(bound(of.clone(), number.into()), fits, "{number} beside {of}");
+    }
+    assert!(bound(DataType::Float32, 0.1.into()), "a fraction is rounded");
+}
+
+#[test]
+fn a_null_takes_the_type_of_a_literal() {
+    let target = &devices()[0];
+    let rows = batch(target, &[("x", ints([1, -1]))]);
+    let null = || Literal::null(DataType::Null);
+    let of = |expr: Expr| of(target, &rows, expr, &Options::default()).unwrap();
+    let chosen = of(if_else(col("x").gt(0), lit(1).alias("one"), null()));
+    assert_eq!(chosen.as_primitive::<Int64Type>().iter().collect::<Vec<_>>(), [Some(1), None]);
+    assert_eq!(of(lit(null()).coalesce("a")).data_type(), &DataType::Utf8);
+    let sum = sum(lit(1).alias("one")).filter(col("x").gt(0));
+    let made = Query::new().aggregate([sum]).bind(rows.schema(), &Options::default()).unwrap();
+    let made = made.run(&rows, &target.stream).wait().unwrap();
+    assert_eq!(target.export(&made.columns()[0]).as_primitive::<Int64Type>().value(0), 1);
+}
+
+/// arrow-rs panics if an offset leads out of the calendar.
+#[test]
+fn times_at_the_ends_of_the_calendar_are_printed() {
+    use arrow_schema::TimeUnit::*;
+    for (seconds, zone) in [(8_210_266_876_799i128, "+14:00"), (-8_334_601_228_800, "-01:00")] {
+        for (unit, times) in [(Second, 1), (Millisecond, 1000), (Microsecond, 1_000_000)] {
+            let of = DataType::Timestamp(unit, Some(zone.into()));
+            assert!(!lit(Literal::of(of, seconds * times)).to_string().is_empty());
+        }
+    }
+}
