@@ -54,8 +54,11 @@ pub(super) async fn counted(rows: &DeviceBatch, stream: &Stream) -> Result<Devic
 /// Returns the number below which a part of the numbers of each group lies. They are the last column, as
 /// Float64. The groups are as those of [`counted`].
 pub(super) async fn quantiles(rows: &DeviceBatch, part: f64, stream: &Stream) -> Result<DeviceArray> {
-    let (keys, [numbers]) = split::<1>(rows);
+    let (keys, [values]) = split::<1>(rows);
     let groups = group(keys, stream).await?;
+    // A NaN is greatest, and its sign says nothing.
+    let numbers = if_else(nth(0).is_nan(), f64::NAN, nth(0));
+    let numbers = computed(numbers, vec![values], stream).await?;
     // The numbers of each group follow each other in their order, and nulls follow them.
     let options = SortOptions { descending: false, nulls_first: false };
     let sorted_by = [groups.ids(), &numbers].map(|values| SortColumn::new(values, options));
