@@ -5,6 +5,7 @@ use std::sync::Arc;
 use arrow_schema::{DataType, Field, FieldRef, Schema};
 
 use super::arrays::{computed, fold_groups};
+use super::grouped::Grouped;
 use super::query::Query;
 use super::{Columns, SortColumn, SortOptions, TakeOptions, engine, group, lexsort_to_indices, take};
 use crate::engine::{GroupFold, Groups};
@@ -174,6 +175,8 @@ impl Windows {
         let (batch, options) = (batch.clone(), *options);
         self.begin(move |this| async move {
             this.check(&batch)?;
+            // The aggregates are those of the batch's columns, not of the one that is added here.
+            Grouped::bind(&[], &aggregations, batch.schema(), &options)?;
             let parts = this.parts.ids();
             let mut fields: Vec<FieldRef> = batch.schema().fields().iter().cloned().collect();
             fields.push(Arc::new(Field::new("part", DataType::UInt32, false)));

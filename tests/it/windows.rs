@@ -8,7 +8,7 @@ use arrow_buffer::OffsetBuffer;
 use arrow_row::{OwnedRow, RowConverter, SortField};
 use arrow_schema::{DataType, Field};
 use bowstring::compute::{SortColumn, SortOptions, Windows, interleave, value_counts, zip as zip_rows};
-use bowstring::expr::{Options, col, count_all, max, sum};
+use bowstring::expr::{Options, col, count_all, max, nth, sum};
 use bowstring::{DeviceArray, DeviceBatch, Error, Stream};
 
 use crate::groups::{batch_on, each, grouped, value};
@@ -266,4 +266,9 @@ fn wrong_arguments_are_errors() {
     let batch = RecordBatch::try_from_iter([("n", Arc::new(Int64Array::from(vec![1])) as _)]).unwrap();
     let batch = DeviceBatch::try_from(&batch).unwrap();
     invalid(windows.aggregate(&batch, [sum(col("n"))], &Options::default()).wait());
+    let windows = Windows::new(&[], &[], batch.len(), &cpu).wait().unwrap();
+    for missing in [sum(col("part")), sum(nth(batch.columns().len()))] {
+        let made = windows.aggregate(&batch, [missing], &Options::default()).wait();
+        assert!(matches!(made, Err(Error::NoColumn { .. } | Error::Invalid { .. })), "{made:?}");
+    }
 }
