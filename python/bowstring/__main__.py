@@ -31,10 +31,14 @@ def main() -> int:
     # The command that started this process, without its arguments.
     command = [sys.executable, *sys.orig_argv[1 : len(sys.orig_argv) - len(sys.argv[1:])]]
     on_terminal = sys.stderr.isatty()
-    report = _examine_apart(command, given.budget, given.devices, bar if on_terminal else None, given.json)
+    progress = bar if on_terminal else None
+    report, problem = _examine_apart(command, given.budget, given.devices, progress, given.json)
     if on_terminal:
         sys.stderr.write("\r\x1b[2K")
     print(report, end="")
+    if problem is not None:
+        print(problem, file=sys.stderr)
+        return 1
     if given.json:
         print(f"The same for programs: {given.json}")
     return 0 if report.is_well else 1

@@ -23,13 +23,15 @@ def given(obj: Any, argument: str) -> Any:
     import numpy as np
 
     if isinstance(obj, np.ma.MaskedArray):
-        return Array(obj.tolist(), None if obj.dtype.kind == "O" else obj.dtype)
+        if obj.dtype.kind in "mM":
+            return _times(obj.filled(obj.dtype.type("NaT")), argument)
+        return Array(obj.tolist(), _type(obj))
     array = np.asarray(obj)
     kind = array.dtype.kind
     if array.ndim == 0:
         raise TypeError(f"{argument}: {type(obj)} is one value of numpy's, and no array: it has no dimensions")
     if kind in "OUST":
-        return Array(array.tolist())
+        return Array(array.tolist(), _type(array))
     if kind in "mM":
         return _times(array, argument)
     if kind not in "biuf" or array.dtype.itemsize > 8:
@@ -37,6 +39,13 @@ def given(obj: Any, argument: str) -> Any:
     if not array.dtype.isnative:
         return array.astype(array.dtype.newbyteorder("="))
     return array if array.flags.c_contiguous else np.ascontiguousarray(array)
+
+
+def _type(array: np.ndarray[Any, Any]) -> Any:
+    """Return the type of an array's values, which an empty one has as well; `None` if the values tell it."""
+    if array.ndim != 1:
+        return None
+    return {"O": None, "U": "string", "T": "string", "S": "binary"}.get(array.dtype.kind, array.dtype)
 
 
 def _times(array: np.ndarray[Any, Any], argument: str) -> Array:

@@ -72,7 +72,7 @@ pub fn doctor(py: Python<'_>, seconds: f64, devices: usize, progress: Option<Py<
 /// Examine each GPU in a process of its own, for `python -m bowstring`.
 ///
 /// `command` starts such a process, which must call `_examine_only`. The file `json` always has the report
-/// so far.
+/// so far. Return the report, and why the file could not be written last, or `None`.
 #[pyfunction]
 #[pyo3(name = "_examine_apart")]
 pub fn examine_apart(
@@ -82,7 +82,7 @@ pub fn examine_apart(
     devices: usize,
     progress: Option<Py<PyAny>>,
     json: Option<PathBuf>,
-) -> PyResult<Report> {
+) -> PyResult<(Report, Option<String>)> {
     let options = options(seconds, devices)?;
     let Some((program, arguments)) = command.split_first() else {
         return Err(PyValueError::new_err("command: there is none"));
@@ -93,16 +93,16 @@ pub fn examine_apart(
             command.args(arguments);
             command
         };
-        let mut written = Ok(());
+        let mut problem = None;
         let mut write = |report: &examination::Report| {
             if let Some(file) = &json {
-                written = std::fs::write(file, report.to_json() + "\n");
+                let written = std::fs::write(file, report.to_json() + "\n");
+                problem = written.err().map(|error| format!("{}: {error}", file.display()));
             }
         };
         let report =
             examination::examine_apart(&start, &options, &mut |at| show(progress.as_ref(), at), &mut write);
-        written?;
-        Ok::<_, PyErr>(Report(report))
+        Ok::<_, PyErr>((Report(report), problem))
     })
 }
 

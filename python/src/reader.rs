@@ -93,6 +93,11 @@ impl BatchReader {
         signal.map_or(used, Err)
     }
 
+    /// Checks that the source has not been given away.
+    pub fn is_there(&self, py: Python<'_>) -> PyResult<()> {
+        self.in_turn(py, |source| if source.is_some() { Ok(()) } else { Err(given_away()) })
+    }
+
     pub fn give(&self, py: Python<'_>) -> PyResult<Source<SchemaRef, DeviceBatch>> {
         self.in_turn(py, |source| source.take().ok_or_else(given_away))
     }

@@ -307,7 +307,7 @@ fn microseconds(value: i64, times: i64, parts: i64) -> PyResult<i64> {
     if value % parts != 0 {
         return Err(PyValueError::new_err(format!(
             "{value} ns are no whole number of microseconds, which is what Python's datetime has: \
-             cast to \"us\" or use to_numpy()"
+             cast to \"us\""
         )));
     }
     let whole = (value / parts).checked_mul(times);

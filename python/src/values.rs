@@ -40,6 +40,8 @@ fn cast_row(row: &Inner, to: &DataType) -> PyResult<Inner> {
 /// Converts a value to a literal of a type.
 pub fn typed_literal(value: &Bound<'_, PyAny>, to: &DataType) -> PyResult<Literal> {
     if value.is_none() {
+        // The type may be none of Arrow's.
+        cast_row(&listed::row(value.py(), Plain::Null, "value")?, to)?;
         return Ok(Literal::null(to.clone()));
     }
     let row = match plain::scalar(value)? {

@@ -45,6 +45,11 @@ def test_as_a_program(tmp_path: Path) -> None:
     assert done.returncode == (0 if found["well"] else 1), done.stdout + done.stderr
     assert done.stdout.startswith("bowstring ") and str(file) in done.stdout and not done.stderr
 
+    command[-1] = str(tmp_path / "no" / "such.json")
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert done.returncode == 1 and command[-1] in done.stderr, done.stderr
+    assert done.stdout.startswith("bowstring "), "the report is printed all the same"
+
 
 CRASHES = "int cuInit(unsigned flags) { volatile int *nowhere = 0; return *nowhere; }"
 

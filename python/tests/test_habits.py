@@ -269,6 +269,14 @@ def test_any_numpy_array_is_an_argument() -> None:
     assert bs.array(np.array([b"a", b"bc"])).type == "binary"
     assert bs.array(np.array(["a", None], dtype=object)).to_pylist() == ["a", None]
     assert bs.array(np.ma.masked_array([1, 2], [False, True], dtype="int16")).equals(pa.array([1, None], pa.int16()))
+    for empty, type in [("U3", "string"), ("S3", "binary"), ("i2", "int16"), ("M8[D]", "date32")]:
+        none = np.array([], empty)
+        assert bs.array(none).type == bs.array(np.ma.array(none)).type == type
+    for dtype in ["M8[D]", "M8[h]", "m8[D]", "m8[ns]"]:
+        times = np.ma.array(np.array([5, 7], dtype), mask=[False, True])
+        assert bs.array(times).equals(bs.array(times.filled(np.array("NaT", dtype))))
+        assert bs.array(times).null_count == 1
+    assert bs.array(np.ma.array([[1, 2]], mask=[[False, True]])).to_pylist() == [[1, None]]
     for unit, type in [("D", "date32"), ("s", "timestamp[s]"), ("ns", "timestamp[ns]"), ("h", "timestamp[s]")]:
         days = np.array(["2020-01-02", "NaT", "1960-05-06"], dtype=f"datetime64[{unit}]")
         got = bs.array(days)

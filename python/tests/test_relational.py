@@ -312,6 +312,25 @@ def test_readers_report_what_is_wrong():
         reader_of(ROWS).join(ROWS, ["k", "n"], "k")
     with pytest.raises(OverflowError):
         reader_of(ROWS).sort_by("n", memory=-1)
+    # Joins that fail use up no reader.
+    left, right = reader_of(ROWS), reader_of(ROWS)
+    for other, keys, options in [
+        (right, "nothing", {}),
+        (right, "k", {"join_type": "outer"}),
+        (right, (["k"], ["n"]), {}),
+        (left, "k", {}),
+    ]:
+        with pytest.raises((KeyError, ValueError)):
+            left.join(other, *(keys if isinstance(keys, tuple) else [keys]), **options)
+    used = reader_of(ROWS)
+    used.sort_by("n")
+    with pytest.raises(ValueError, match="given away"):
+        left.join(used, "k")
+    assert left.read_all().num_rows == right.read_all().num_rows == ROWS.num_rows
+    taken = pa.RecordBatch.from_pydict({"k": [1], "x": [2], "x_right": [3]})
+    for join in [lambda: bs.join(taken, {"k": [1], "x": [4]}, "k"), lambda: reader_of(taken).join(taken, "k")]:
+        with pytest.raises(ValueError, match="two columns called"):
+            join()
     reader = reader_of(ROWS)
     reader.sort_by("n")
     with pytest.raises(ValueError, match="given away"):

@@ -325,20 +325,34 @@ pub(super) fn arranged(
     if sides != [true, true] {
         return Ok(joined.clone());
     }
-    let schema = beside(joined.schema(), rights, left.schema(), suffix);
+    let schema = beside(joined.schema(), rights, left.schema(), suffix)?;
     let columns = [&joined.columns()[rights..], &joined.columns()[..rights]].concat();
     DeviceBatch::try_new(Arc::new(schema), columns, joined.len())
 }
 
-/// The schema of a join with the columns of the left side first, of which `joined` has the right ones first.
-pub(super) fn beside(joined: &Schema, rights: usize, left: &Schema, suffix: &str) -> Schema {
-    let fields = joined.fields();
+/// The schema of a join with the columns of the left side first, of which `joined` has the right ones first. A
+/// name that a suffix makes must be free.
+pub(super) fn beside(
+    joined: &Schema,
+    rights: usize,
+    left: &Schema,
+    suffix: &str,
+) -> bowstring::Result<Schema> {
+    let (right, own) = joined.fields().split_at(rights);
     let taken = |name: &str| left.index_of(name).is_ok();
-    let renamed = fields[..rights].iter().map(|field| match taken(field.name()) {
-        true => Arc::new(field.as_ref().clone().with_name(format!("{}{suffix}", field.name()))),
-        false => field.clone(),
+    let renamed = right.iter().map(|field| {
+        if !taken(field.name()) {
+            return Ok(field.clone());
+        }
+        let name = format!("{}{suffix}", field.name());
+        if taken(&name) || right.iter().any(|other| *other.name() == name) {
+            let problem = format!("two columns called {name:?}, because of the suffix");
+            return Err(bowstring::Error::Invalid { operation: "join", problem });
+        }
+        Ok(Arc::new(field.as_ref().clone().with_name(name)))
     });
-    Schema::new(fields[rights..].iter().cloned().chain(renamed).collect::<Vec<_>>())
+    let fields = own.iter().cloned().map(Ok).chain(renamed).collect::<bowstring::Result<Vec<_>>>()?;
+    Ok(Schema::new(fields))
 }
 
 /// Reads the names or numbers of columns, one or a list.
