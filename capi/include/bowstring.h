@@ -1379,7 +1379,7 @@ BowstringStatus bowstring_partition(const struct BowstringArray *const *columns,
 // keys are in the same part and keep their order. `out_order` receives the rows, part after part, as UInt32:
 // take them, and slice the result. `out_starts` is the caller's memory for `parts + 1` numbers: the place of
 // each part's first row, and the number of all rows. The hash is the same in every process and on every
-// device. Nested types are `BOWSTRING_STATUS_UNSUPPORTED`. On a GPU this synchronises once.
+// device. On a GPU this synchronises once, and more often for keys of nested types.
 //
 // Handles must be NULL or live, `keys` NULL or as many as `count` says, `out_order` NULL or writable,
 // `out_starts` NULL or memory for `parts + 1` numbers.
@@ -1584,7 +1584,7 @@ const char *bowstring_last_error(void);
 // Functions called on this thread ask `interrupted` from time to time, at most once every `milliseconds`.
 // When it returns anything but 0, work on the CPU ends on all of its threads before it begins another part
 // of about ten thousand rows. The function returns BOWSTRING_STATUS_INTERRUPTED, and its inputs are
-// unchanged.
+// unchanged, but for a stream of batches that was being read: it has ended, as after any error.
 //
 // Work on GPUs does not ask, and neither do the callbacks of streams that others read. NULL removes the
 // callback. Each thread has its own callback.
@@ -1917,9 +1917,10 @@ BowstringStatus bowstring_windows_nth_value(const struct BowstringWindows *windo
                                             struct BowstringArray **out);
 
 // Aggregates the rows of each part, or with a `frame` those around each row, and returns a batch with as
-// many rows as `batch`. Frames have sums, means, counts, least and greatest values, and first and last ones;
-// another aggregate with a frame is `BOWSTRING_STATUS_INVALID`. `frame` and `options` may be NULL.
-// Synchronises as `bowstring_group_by` does; frames do so only for text and for peers.
+// many rows as `batch`. Frames have sums, means, counts, least and greatest values, first and last ones, and
+// whether any or all Booleans are true; another aggregate with a frame is `BOWSTRING_STATUS_INVALID`.
+// `frame` and `options` may be NULL. Synchronises as `bowstring_group_by` does; frames do so only for text and
+// for peers.
 //
 // Handles, `frame` and options must be NULL or live, `aggregates` NULL or an array of `count` items whose
 // handles and names are NULL or live, `out` NULL or writable.

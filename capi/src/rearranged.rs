@@ -35,7 +35,7 @@ pub unsafe extern "C" fn bowstring_partition(
 /// keys are in the same part and keep their order. `out_order` receives the rows, part after part, as UInt32:
 /// take them, and slice the result. `out_starts` is the caller's memory for `parts + 1` numbers: the place of
 /// each part's first row, and the number of all rows. The hash is the same in every process and on every
-/// device. Nested types are `BOWSTRING_STATUS_UNSUPPORTED`. On a GPU this synchronises once.
+/// device. On a GPU this synchronises once, and more often for keys of nested types.
 ///
 /// # Safety
 ///

@@ -59,7 +59,7 @@ pub extern "C" fn bowstring_last_error() -> *const c_char {
 /// Functions called on this thread ask `interrupted` from time to time, at most once every `milliseconds`.
 /// When it returns anything but 0, work on the CPU ends on all of its threads before it begins another part
 /// of about ten thousand rows. The function returns BOWSTRING_STATUS_INTERRUPTED, and its inputs are
-/// unchanged.
+/// unchanged, but for a stream of batches that was being read: it has ended, as after any error.
 ///
 /// Work on GPUs does not ask, and neither do the callbacks of streams that others read. NULL removes the
 /// callback. Each thread has its own callback.
