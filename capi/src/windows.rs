@@ -192,8 +192,8 @@ pub unsafe extern "C" fn bowstring_windows_nth_value(
 /// Aggregates the rows of each part, or with a `frame` those around each row, and returns a batch with as
 /// many rows as `batch`. Frames have sums, means, counts, least and greatest values, first and last ones, and
 /// whether any or all Booleans are true; another aggregate with a frame is `BOWSTRING_STATUS_INVALID`.
-/// `frame` and `options` may be NULL. Synchronises as `bowstring_group_by` does; frames do so only for text and
-/// for peers.
+/// `frame` and `options` may be NULL. Synchronises as `bowstring_group_by` does; frames do so only for text
+/// and for peers.
 ///
 /// # Safety
 ///

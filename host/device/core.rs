@@ -138,7 +138,7 @@ impl Core {
         self.driver.place()
     }
 
-    /// The streams that nobody holds.
+    /// The streams that have no handle.
     pub fn streams(&self) -> &Arc<Spares> {
         &self.streams
     }

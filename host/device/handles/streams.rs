@@ -2,7 +2,7 @@
 //!
 //! The one idea: a stream of ours is destroyed only with its device. HIP's events go on reading the stream
 //! that they were recorded on, even after its end; and `hipStreamDestroy` waits for the stream's work. So a
-//! stream that nobody holds is spare, and used again once its work has passed.
+//! stream without a handle is spare, and used again once its work has passed.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::device::sync::Mutex;
 use crate::device::sync::atomic::{AtomicBool, Ordering};
 use crate::{Error, Result};
 
-/// The streams of a device that nobody holds.
+/// The streams of a device that have no handle.
 pub(crate) struct Spares {
     driver: SharedDriver,
     spares: Mutex<Vec<Spare>>,
@@ -75,7 +75,7 @@ impl Drop for Spares {
 pub(crate) struct OwnedStream {
     driver: SharedDriver,
     raw: RawStream,
-    /// Where it goes, and its priority; `None` for one of the caller's.
+    /// The list that it goes to, and its priority; `None` for one of the caller's.
     home: Option<(Arc<Spares>, i32)>,
     /// Whether others may have made it part of a capture: it is theirs, they know its handle, or it has
     /// waited for an event of theirs.

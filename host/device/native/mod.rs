@@ -4,8 +4,8 @@
 //!
 //! The one idea: each call makes the device current on its thread, and afterwards restores the device that
 //! was current. So we leave no trace in the caller's threads, not even in the mode that says which calls are
-//! allowed while a graph is captured, nor in what HIP says of the last error. Nor do the caller's other libraries, which share the device's primary
-//! context, disturb us.
+//! allowed while a graph is captured, nor in HIP's last error. Nor do the caller's other libraries, which
+//! share the device's primary context, disturb us.
 
 #![allow(unsafe_code)]
 

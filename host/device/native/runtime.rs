@@ -77,8 +77,8 @@ pub(in super::super) trait Runtime: Sized + Send + Sync + 'static {
     /// Queues a copy from the memory of device `other`.
     unsafe fn copy_from(&self, other: i32, to: Word, from: Word, bytes: usize, stream: Word) -> Outcome;
 
-    /// Forgets that a call has failed on this thread. Since ROCm 7, HIP keeps the code of the last failed call
-    /// until somebody asks, and other libraries would take it for one of theirs.
+    /// Forgets that a call has failed on this thread. Since ROCm 7, HIP keeps the code of the last failed
+    /// call until a program asks for it, and other libraries would take it for one of theirs.
     fn forget_error(_found: &Found<Self>) {}
 
     /// Releases the freed memory in stream order that the runtime keeps to the system.

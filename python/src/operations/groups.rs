@@ -330,8 +330,8 @@ pub(super) fn arranged(
     DeviceBatch::try_new(Arc::new(schema), columns, joined.len())
 }
 
-/// The schema of a join with the columns of the left side first, of which `joined` has the right ones first. A
-/// name that a suffix makes must be free.
+/// The schema of a join with the columns of the left side first, of which `joined` has the right ones first.
+/// A name that a suffix makes must be free.
 pub(super) fn beside(
     joined: &Schema,
     rights: usize,

@@ -43,7 +43,7 @@ pub struct Raw {
     pub call: unsafe extern "C" fn(usize, Callback, *mut c_void) -> Code,
     pub begin_capture: unsafe extern "C" fn(usize, i32) -> Code,
     pub end_capture: unsafe extern "C" fn(usize, *mut usize) -> Code,
-    /// What HIP says of the last call of a thread that failed.
+    /// HIP's code of the thread's last call that failed.
     pub last_error: Option<unsafe extern "C" fn() -> Code>,
     current: Box<dyn Fn() -> usize + Send + Sync>,
     make_current: Box<dyn Fn(Option<i32>) + Send + Sync>,
