@@ -81,10 +81,13 @@ pub fn exception(error: DataFusionError) -> PyErr {
         | DataFusionError::Plan(_)
         | DataFusionError::Configuration(_)
         | DataFusionError::SchemaError(..)
+        | DataFusionError::Execution(_)
         | DataFusionError::Diagnostic(..) => PyValueError::new_err(words),
         DataFusionError::ResourcesExhausted(_) => PyMemoryError::new_err(words),
         DataFusionError::NotImplemented(_) => PyNotImplementedError::new_err(words),
-        DataFusionError::IoError(_) | DataFusionError::ObjectStore(_) => PyOSError::new_err(words),
+        DataFusionError::IoError(_) | DataFusionError::ObjectStore(_) | DataFusionError::ParquetError(_) => {
+            PyOSError::new_err(words)
+        }
         DataFusionError::ArrowError(error, _) => match **error {
             ArrowError::DivideByZero => PyZeroDivisionError::new_err(words),
             ArrowError::IoError(..) => PyOSError::new_err(words),

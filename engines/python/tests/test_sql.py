@@ -128,7 +128,7 @@ def test_names_are_literal_and_tables_give_way(session: Session) -> None:
         session.sql('select y from "A b"')
 
 
-def test_errors_say_who_must_act(session: Session) -> None:
+def test_errors_say_who_must_act(session: Session, tmp_path: Path) -> None:
     session.register("t", ROWS)
     for query in ["selec", "select nothing from t", "select * from nowhere", "select x + s from t where", ""]:
         with pytest.raises(ValueError):
@@ -141,6 +141,11 @@ def test_errors_say_who_must_act(session: Session) -> None:
             session.register("t", wrong)
     with pytest.raises(ValueError, match="there is no"):
         session.register("t", "nothing.parquet")
+    with pytest.raises(ValueError, match="never"):
+        session.sql("select date_trunc('never', now()) as b").to_arrow()
+    (tmp_path / "text.parquet").write_text("no Parquet file at all")
+    with pytest.raises(OSError, match="Parquet"):
+        session.register("t", tmp_path / "text.parquet")
     # A table gives way only to one that is there.
     assert session.sql("SELECT count(*) AS n FROM t").to_arrow()["n"].to_pylist() == [len(ROWS)]
     with pytest.raises(TypeError):

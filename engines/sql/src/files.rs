@@ -59,12 +59,13 @@ fn format_of(path: &Path) -> Result<Option<Format>> {
     Ok(format)
 }
 
-/// The tables of a folder: each Parquet or CSV file, and each folder of such files, by its name.
+/// The tables of a folder: each Parquet or CSV file, by its name without the ending, and each folder of such
+/// files, by its name.
 pub fn tables_in(folder: &Path) -> Result<Vec<(String, PathBuf)>> {
     let mut tables = vec![];
     for entry in sorted(folder)? {
-        if let (Some(name), Some(_)) = (entry.file_stem().and_then(|name| name.to_str()), format_of(&entry)?)
-        {
+        let name = if entry.is_dir() { entry.file_name() } else { entry.file_stem() };
+        if let (Some(name), Some(_)) = (name.and_then(|name| name.to_str()), format_of(&entry)?) {
             tables.push((name.to_owned(), entry.clone()));
         }
     }

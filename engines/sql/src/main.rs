@@ -17,7 +17,7 @@ async fn main() -> ExitCode {
     match run::run(arguments::Arguments::parse()).await {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("bowstring-sql: {error}");
+            shell::say(format_args!("bowstring-sql: {error}"));
             ExitCode::FAILURE
         }
     }

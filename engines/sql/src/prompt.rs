@@ -1,12 +1,15 @@
 //! The prompt: statements end with a semicolon, and lines that begin with a backslash are commands.
 
 use crate::output::Format;
-use crate::shell::Shell;
+use crate::shell::{Shell, say};
 use clap::ValueEnum;
 use datafusion::error::{DataFusionError, Result};
+use datafusion::sql::sqlparser::dialect::Dialect;
+use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
 use rustyline::error::ReadlineError;
 use rustyline::history::FileHistory;
 use rustyline::{Config, Editor};
+use std::io::{ErrorKind, IsTerminal, Write, stdin, stdout};
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 
@@ -53,14 +56,44 @@ impl Command {
     }
 }
 
+/// How far the lines of a statement have come.
+#[derive(Debug, PartialEq)]
+enum Progress {
+    /// Comments, or no text.
+    Nothing,
+    /// A semicolon is missing, or the end of a literal, a name or a comment.
+    Begun,
+    Complete,
+}
+
+impl Progress {
+    fn of(text: &str, dialect: &dyn Dialect) -> Progress {
+        let Ok(tokens) = Tokenizer::new(dialect, text).tokenize() else { return Progress::Begun };
+        match tokens.iter().rfind(|token| !matches!(token, Token::Whitespace(_))) {
+            None => Progress::Nothing,
+            Some(Token::SemiColon) => Progress::Complete,
+            Some(_) => Progress::Begun,
+        }
+    }
+}
+
+fn unusable(error: ReadlineError) -> DataFusionError {
+    DataFusionError::External(Box::new(error))
+}
+
 /// Asks for statements and commands until the end.
 pub async fn run(mut shell: Shell) -> Result<()> {
-    let unusable = |error: ReadlineError| DataFusionError::External(Box::new(error));
     let config = Config::builder().max_history_size(1000).map_err(unusable)?.build();
     let mut editor = Editor::<(), FileHistory>::with_config(config).map_err(unusable)?;
     let history = std::env::home_dir().map(|home| home.join(".bowstring_sql_history"));
     // A history that cannot be read is none.
     history.iter().for_each(|path| drop(editor.load_history(path)));
+    let ended = ask(&mut shell, &mut editor).await;
+    history.iter().for_each(|path| drop(editor.save_history(path)));
+    ended
+}
+
+async fn ask(shell: &mut Shell, editor: &mut Editor<(), FileHistory>) -> Result<()> {
     let mut text = String::new();
     loop {
         let prompt = if text.is_empty() { "bowstring> " } else { "       ... " };
@@ -71,39 +104,51 @@ pub async fn run(mut shell: Shell) -> Result<()> {
                 continue;
             }
             Err(ReadlineError::Eof) => break,
+            // The line is not UTF-8, and so the statement is none.
+            Err(ReadlineError::Io(error)) if error.kind() == ErrorKind::InvalidData => {
+                say(error);
+                text.clear();
+                continue;
+            }
             Err(error) => return Err(unusable(error)),
         };
         // A history that cannot be kept is none.
         drop(editor.add_history_entry(&line));
         shell.interrupted.store(false, Ordering::Relaxed);
-        let done = match (text.is_empty(), line.trim()) {
-            (true, "") => Ok(()),
-            (true, command) if command.starts_with('\\') => match Command::parse(command) {
-                Ok(Command::Quit) => break,
-                Ok(command) => obey(&mut shell, command).await,
+        let done = match line.trim() {
+            command if text.is_empty() && command.starts_with('\\') => match Command::parse(command) {
+                Ok(Command::Quit) => return Ok(()),
+                Ok(command) => obey(shell, command).await,
                 Err(problem) => Err(DataFusionError::Configuration(problem)),
             },
-            (_, line) => {
-                text.push_str(line);
+            _ => {
+                text.push_str(&line);
                 text.push('\n');
-                match line.ends_with(';') {
-                    true => shell.run(&std::mem::take(&mut text)).await,
-                    false => Ok(()),
+                match Progress::of(&text, &*shell.dialect()) {
+                    Progress::Nothing => Ok(text.clear()),
+                    Progress::Begun => Ok(()),
+                    Progress::Complete => shell.run(&std::mem::take(&mut text)).await,
                 }
             }
         };
         if let Err(error) = done {
-            eprintln!("{error}");
+            say(error);
         }
     }
-    history.iter().for_each(|path| drop(editor.save_history(path)));
+    // The last statement of a script needs no semicolon. At a terminal, Ctrl-D drops it.
+    if !text.is_empty()
+        && !stdin().is_terminal()
+        && let Err(error) = shell.run(&text).await
+    {
+        say(error);
+    }
     Ok(())
 }
 
 async fn obey(shell: &mut Shell, command: Command) -> Result<()> {
     match command {
         Command::Quit => {}
-        Command::Help => println!("{HELP}"),
+        Command::Help => writeln!(stdout(), "{HELP}")?,
         Command::Query(text) => return shell.run(&text).await,
         Command::Device(device) => {
             bowstring_datafusion::open(&device)?;
@@ -119,7 +164,25 @@ async fn obey(shell: &mut Shell, command: Command) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use datafusion::sql::sqlparser::dialect::GenericDialect;
+
     use super::*;
+
+    #[test]
+    fn a_semicolon_ends_a_statement_unless_it_is_inside_of_something() {
+        let of = |text: &str| Progress::of(text, &GenericDialect);
+        for text in ["", " \n", "-- one;\n", "/* ; */"] {
+            assert_eq!(of(text), Progress::Nothing, "{text}");
+        }
+        for text in
+            ["select 1", "select ';", "select \"a;", "select 1 -- ;", "select 1 /* ;", "select 1; select 2"]
+        {
+            assert_eq!(of(text), Progress::Begun, "{text}");
+        }
+        for text in ["select 1;", "select 1; -- one\n", "select ';\n' ; /* two */ \n", "§;"] {
+            assert_eq!(of(text), Progress::Complete, "{text}");
+        }
+    }
 
     #[test]
     fn lines_that_begin_with_a_backslash_are_commands() {

@@ -2,10 +2,11 @@
 
 use crate::arguments::Arguments;
 use crate::output::Form;
-use crate::shell::{Shell, shown};
+use crate::shell::{Shell, say, shown};
 use crate::{prompt, tables};
 use bowstring_sql::session;
 use datafusion::error::Result;
+use signal_hook::consts::SIGINT;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -16,7 +17,7 @@ pub async fn run(arguments: Arguments) -> Result<()> {
     let partitions = context.state().config().target_partitions();
     let made = tables::register(&context, &arguments, partitions).await?;
     if let Some(time) = made {
-        eprintln!("tables made in {}", shown(time));
+        say(format_args!("tables made in {}", shown(time)));
     }
     let interrupted = Arc::new(AtomicBool::new(false));
     let shell = Shell {
@@ -28,11 +29,13 @@ pub async fn run(arguments: Arguments) -> Result<()> {
         timing: true,
         interrupted: interrupted.clone(),
     };
+    if text.is_some() {
+        // A second Ctrl-C does not wait for work to stop.
+        signal_hook::flag::register_conditional_shutdown(SIGINT, 130, interrupted.clone())?;
+    }
+    signal_hook::flag::register(SIGINT, interrupted)?;
     match text {
         Some(text) => shell.run(&text).await,
-        None => {
-            signal_hook::flag::register(signal_hook::consts::SIGINT, interrupted)?;
-            prompt::run(shell).await
-        }
+        None => prompt::run(shell).await,
     }
 }

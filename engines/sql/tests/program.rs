@@ -60,6 +60,59 @@ fn queries_come_from_standard_input_and_files() {
     assert_eq!(answer(home.path(), &["--format", "csv", "--file", "q.sql"], ""), "c\n3\n");
 }
 
+/// Only a complete answer takes the place of an earlier file, which may be what it was computed from.
+#[test]
+fn an_answer_replaces_a_file_when_it_is_complete() {
+    let home = tempfile::tempdir().unwrap();
+    let file = home.path().join("t.csv");
+    std::fs::write(&file, "x\n1\n2\n3\n").unwrap();
+    let own = ["--table", "t=t.csv", "--format", "csv", "-o", "t.csv"];
+    let asked = |query: &str| {
+        let arguments: Vec<&str> = own.iter().copied().chain([query]).collect();
+        ended(program(home.path(), &arguments).spawn().unwrap(), "").status.success()
+    };
+    assert!(asked("select * from t where x > 1"));
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "x\n2\n3\n");
+    assert!(!asked("select 1 / (x - 3) as y from t"));
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "x\n2\n3\n");
+    assert_eq!(std::fs::read_dir(home.path()).unwrap().count(), 1, "nothing else is left");
+    answer(home.path(), &["--format", "csv", "-o", "/dev/null", "select 1 as x"], "");
+}
+
+/// A statement that writes rows is no query: it runs once, and its count is not the answer.
+#[test]
+fn rows_are_written_once() {
+    let home = tempfile::tempdir().unwrap();
+    let query = "create table t(x int); insert into t values (1), (2); select count(*) as n from t";
+    let arguments = ["--format", "csv", "--repeat", "3", "-o", "n.csv", query];
+    let output = ended(program(home.path(), &arguments).spawn().unwrap(), "");
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success() && said.contains("2 rows written in"), "{said}");
+    assert_eq!(std::fs::read_to_string(home.path().join("n.csv")).unwrap(), "n\n2\n");
+}
+
+#[test]
+fn statements_are_of_the_dialect_that_is_set() {
+    let home = tempfile::tempdir().unwrap();
+    let set = ["--set", "datafusion.sql_parser.dialect=mysql", "--format", "csv", "select \"a\" as x"];
+    assert_eq!(answer(home.path(), &set, ""), "x\na\n");
+}
+
+#[cfg(unix)]
+#[test]
+fn an_output_that_is_full_is_an_error() {
+    let home = tempfile::tempdir().unwrap();
+    for how in ["--explain", "--analyze"] {
+        let mut command = program(home.path(), &[how, "select 1 as x"]);
+        let full = || std::fs::File::create("/dev/full").unwrap();
+        let output = ended(command.stdout(full()).spawn().unwrap(), "");
+        assert_eq!(output.status.code(), Some(1), "{}", String::from_utf8_lossy(&output.stderr));
+        let mut command = program(home.path(), &[how, "select 1 as x"]);
+        let output = ended(command.stderr(full()).spawn().unwrap(), "");
+        assert!(output.status.success(), "{how}");
+    }
+}
+
 /// Names are taken as they are, though some look like patterns or URLs.
 #[test]
 fn tables_are_the_files_that_are_named() {
@@ -71,6 +124,14 @@ fn tables_are_the_files_that_are_named() {
     for (number, file) in files.iter().enumerate() {
         std::fs::write(home.path().join(file), format!("x\n{number}\n")).unwrap();
     }
+    // A folder's name may have a dot, and no ending.
+    let folders = home.path().join("folders");
+    for (folder, number) in [("2024.01", 7), ("2024.02", 8)] {
+        std::fs::create_dir_all(folders.join(folder)).unwrap();
+        std::fs::write(folders.join(folder).join("e.csv"), format!("x\n{number}\n")).unwrap();
+    }
+    let both = "select a.x, b.x as y from \"2024.01\" a, \"2024.02\" b";
+    assert_eq!(answer(home.path(), &["--folder", "folders", "--format", "csv", both], ""), "x,y\n7,8\n");
     let absolute = home.path().join("t[1].csv");
     let paths = files[..4].iter().copied().zip(0..).chain([("d[1]", 4), ("d1", 5), ("d1/../t[1].csv", 0)]);
     for (path, number) in paths.chain([(absolute.to_str().unwrap(), 0)]) {
@@ -126,6 +187,27 @@ fn a_prompt_goes_on_after_errors_and_keeps_a_history() {
     assert!(err.contains("nothing") && err.contains("\\? lists them"), "{err}");
     let history = std::fs::read_to_string(home.path().join(".bowstring_sql_history")).unwrap();
     assert!(history.contains("n * 2 as m"), "{history}");
+}
+
+#[test]
+fn statements_at_the_prompt_are_what_was_typed() {
+    let home = tempfile::tempdir().unwrap();
+    let asked = |lines: &[u8]| {
+        let mut child = program(home.path(), &["--prompt", "--format", "json"]).spawn().unwrap();
+        child.stdin.take().unwrap().write_all(lines).unwrap();
+        let output = child.wait_with_output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "{said}");
+        (String::from_utf8(output.stdout).unwrap(), said)
+    };
+    assert_eq!(asked(b"select 'a \n   b' as x;\n").0, "{\"x\":\"a \\n   b\"}\n");
+    assert_eq!(asked(b"select 'one;\ntwo' as x; -- three\n").0, "{\"x\":\"one;\\ntwo\"}\n");
+    assert_eq!(asked(b"-- a script\n\nselect 1 as x").0, "{\"x\":1}\n");
+    let (out, said) = asked(b"select 1\n\xff;\nselect 2 as x;\n");
+    assert_eq!(out, "{\"x\":2}\n");
+    assert!(said.contains("UTF-8"), "{said}");
+    let (out, said) = asked(b"select 'no end;\n");
+    assert!(out.is_empty() && said.contains("Unterminated"), "{said}");
 }
 
 /// Some statements run when they are planned.
