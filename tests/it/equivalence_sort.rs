@@ -5,9 +5,12 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::UInt32Type;
-use arrow_array::{ArrayRef, RecordBatch, UInt32Array};
+use arrow_array::{
+    ArrayRef, DictionaryArray, Int8Array, ListArray, RecordBatch, UInt32Array, new_empty_array,
+};
+use arrow_buffer::{NullBuffer, OffsetBuffer};
 use arrow_row::{RowConverter, SortField};
-use arrow_schema::{DataType, Field, Schema, SortOptions, UnionFields, UnionMode};
+use arrow_schema::{DataType, Field, IntervalUnit, Schema, SortOptions, UnionFields, UnionMode};
 use bowstring::compute::{
     SortColumn, Ties, lexsort_to_indices, partition, rank, sort, sort_by, sort_to_indices,
 };
@@ -150,6 +153,30 @@ fn structs_and_unions_of_every_type_as_it_is_in_a_dictionary_and_in_runs() {
                 let sample = Sample { data_type, len: 41, nulls: Nulls::Some, offset: 3, seed };
                 agrees(&[(sample, OPTIONS[(i + seed as usize) % 4])], None);
             }
+        }
+    }
+}
+
+/// Items and dictionaries without values, of types whose values have several words.
+#[test]
+fn types_of_several_words_are_inside_of_others_without_values() {
+    use DataType::*;
+    for of in [Decimal128(9, 2), Decimal256(50, 3), Interval(IntervalUnit::MonthDayNano)] {
+        let item = Arc::new(Field::new_list_field(of.clone(), true));
+        let lists: ArrayRef = Arc::new(ListArray::new(
+            item,
+            OffsetBuffer::new(vec![0, 0, 0, 0].into()),
+            new_empty_array(&of),
+            Some(NullBuffer::from(vec![true, false, true])),
+        ));
+        let keys = Int8Array::from(vec![None; 3]);
+        let names: ArrayRef = Arc::new(DictionaryArray::new(keys, new_empty_array(&of)));
+        for target in &devices() {
+            let order = |values: &ArrayRef| {
+                let order = sort_to_indices(&target.import(values), OPTIONS[0], None, &target.stream);
+                numbers_of(target, &order.wait().unwrap())
+            };
+            assert_eq!((order(&lists), order(&names)), (vec![1, 0, 2], vec![0, 1, 2]), "{of} on {target:?}");
         }
     }
 }

@@ -354,7 +354,8 @@ pub(super) fn unmeasured_keys(columns: &[Column], rows: usize) -> Result<Keys<'_
                     (Some(words), Some(crate::array::Slot::Fixed(stride))) => {
                         let bytes = &memory::bytes(&array.buffers()[0])[array.offset() * stride..];
                         for word in words {
-                            let bytes = &bytes[word.at..];
+                            // Without rows there may be no bytes either.
+                            let bytes = bytes.get(word.at..).unwrap_or_default();
                             let (width, order) = (word.width, word.order);
                             add(Source::Numbers(Numbers::new(bytes, stride, width, order, descending)));
                         }
