@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 
-use arrow_schema::{DataType, Schema};
+use arrow_schema::{DataType, FieldRef, Schema};
 
 use super::arrays::bytes_of;
 use super::evaluated::begin;
 use super::parking::{Parking, moved};
-use super::{CastOptions, cast, concat};
+use super::{CastOptions, cast, check_cast, concat};
+use crate::array::any_part;
 use crate::pass::readable;
-use crate::{DeviceArray, DeviceBatch, Result, Stream};
+use crate::{DeviceArray, DeviceBatch, Error, Result, Stream};
 
 /// Rows in host memory.
 #[derive(Clone, Debug)]
@@ -81,18 +82,39 @@ pub(super) async fn arrived(columns: Vec<DeviceArray>, stream: &Stream) -> Resul
     waiting?.await
 }
 
-/// A column in host memory, with text in place of views: views would keep the text of all other rows.
+/// A column in host memory, with text and lists in place of their views: views would keep the contents of all
+/// other rows.
 pub(super) async fn parked(column: &DeviceArray, stream: &Stream) -> Result<DeviceArray> {
-    let packed = match column.data_type() {
-        DataType::Utf8View => Some(DataType::LargeUtf8),
-        DataType::BinaryView => Some(DataType::LargeBinary),
-        _ => None,
+    let (of, options) = (column.data_type(), CastOptions::default());
+    let packed = packed(of);
+    let casts = |from: &DataType, to: &DataType| match check_cast(from, to, &options, stream) {
+        Ok(()) => Ok(true),
+        Err(Error::Unsupported { .. }) => Ok(false),
+        Err(error) => Err(error),
     };
-    let column = match packed {
-        Some(packed) => cast(column, &packed, &CastOptions::default(), stream).await?,
-        None => column.clone(),
-    };
+    let is_cast = &packed != of && casts(of, &packed)? && casts(&packed, of)?;
+    let column = if is_cast { cast(column, &packed, &options, stream).await? } else { column.clone() };
     stream.download_later(&column)?.await
+}
+
+/// A type in which rows have no contents but their own. A type that keeps nulls elsewhere than in a bitmap
+/// stays as it is, because devices do not cast all of these.
+fn packed(of: &DataType) -> DataType {
+    use DataType::*;
+    if any_part(of, |part| matches!(part, Dictionary(..) | RunEndEncoded(..) | Union(..))) {
+        return of.clone();
+    }
+    let field = |of: &FieldRef| Arc::new((**of).clone().with_data_type(packed(of.data_type())));
+    match of {
+        Utf8View => LargeUtf8,
+        BinaryView => LargeBinary,
+        List(item) => List(field(item)),
+        LargeList(item) | ListView(item) | LargeListView(item) => LargeList(field(item)),
+        FixedSizeList(item, size) => FixedSizeList(field(item), *size),
+        Map(entries, sorted) => Map(field(entries), *sorted),
+        Struct(fields) => Struct(fields.iter().map(field).collect()),
+        of => of.clone(),
+    }
 }
 
 /// A parked column, on a stream's device, where it has another type.

@@ -105,22 +105,24 @@ impl JoinProbe {
     async fn park(&mut self, right: &DeviceBatch, keys: &DeviceBatch) -> Result<()> {
         let (stream, options) = (&self.stream, &self.built.options);
         let columns = right.columns().len();
-        let mut rows = beside(right, keys)?;
+        let (mut rows, mut nulls) = (beside(right, keys)?, false);
         if options.null_aware {
-            let nulls = logical_null_count(&keys.columns()[0], stream).await? > 0;
-            self.all.saw(nulls);
+            nulls = logical_null_count(&keys.columns()[0], stream).await? > 0;
             if options.kind == JoinKind::RightAnti {
                 if self.built.parked_nulls() {
+                    self.all.saw(nulls);
                     return Ok(());
                 }
                 // A part without left rows knows nothing of those in others, which a null key may equal.
                 rows = filter(&rows, &is_not_null(&keys.columns()[0], stream).await?, stream).await?;
             }
         }
-        self.all.saw(false);
         let (_, keys) = apart(&rows, columns)?;
         let hashed = hashed_keys(&keys, options, stream).await?;
-        self.parked.push(&rows, &hashed, stream).await
+        self.parked.push(&rows, &hashed, stream).await?;
+        // Rows that could not be added have not been seen.
+        self.all.saw(nulls);
+        Ok(())
     }
 
     /// Says that no more right rows come.

@@ -107,10 +107,15 @@ impl Sorting {
         if self.limit.is_some_and(|limit| self.rows > limit.saturating_mul(4).max(MANY)) {
             self.merge().await?;
         }
-        if self.memory.is_some_and(|memory| self.bytes > memory) {
-            self.park().await?;
+        let Some(memory) = self.memory.filter(|memory| self.bytes > *memory) else { return Ok(()) };
+        if self.limit.is_some() {
+            self.merge().await?;
+            // The first rows may be few. If they take half of the memory, each batch would merge them again.
+            if self.bytes <= memory / 2 {
+                return Ok(());
+            }
         }
-        Ok(())
+        self.park().await
     }
 
     /// Sorts the rows on the device.

@@ -3,7 +3,11 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use arrow_array::{ArrayRef, Int64Array, StringArray};
+use arrow_array::{
+    ArrayRef, Int64Array, ListArray, ListViewArray, StringArray, StringViewArray, StructArray,
+};
+use arrow_buffer::OffsetBuffer;
+use arrow_schema::Field;
 use bowstring::compute::{JoinBuild, JoinKind, JoinOptions, JoinProbe, Parking, Query, SortOptions, Sorting};
 use bowstring::exchange::{from_arrow, to_arrow};
 use bowstring::expr::{Options, col, count_distinct, sum};
@@ -170,4 +174,86 @@ fn a_place_that_fails_or_lies_is_an_error() {
             }
         }
     }
+}
+
+/// Rows that are parked have no contents but their own: sorted in ranges, views and lists of views would each
+/// bring those of all rows.
+#[test]
+fn what_is_parked_fits_whatever_type_it_has() {
+    let text = |view: bool| -> ArrayRef {
+        let text = StringArray::from_iter_values((0..400).map(|i| format!("{i}{}", "x".repeat(150))));
+        if view { Arc::new(StringViewArray::from_iter(text.iter())) } else { Arc::new(text) }
+    };
+    let field = |name: &str, of: &ArrayRef| Arc::new(Field::new(name, of.data_type().clone(), true));
+    let structs = Arc::new(StructArray::new(vec![field("t", &text(true))].into(), vec![text(true)], None));
+    let offsets = OffsetBuffer::from_lengths([1; 400]);
+    let lists = Arc::new(ListArray::new(field("item", &text(true)), offsets, text(true), None));
+    let starts: Vec<i32> = (0..400).rev().collect();
+    let sizes = vec![1; 400];
+    let of_views =
+        ListViewArray::new(field("item", &text(false)), starts.into(), sizes.into(), text(false), None);
+    let payloads: [ArrayRef; 4] = [text(true), structs, lists, Arc::new(of_views)];
+    for payload in payloads {
+        let target = Target::emulator(32);
+        target.stream.device().set_memory_limit(1 << 20);
+        let mut sorting = Sorting::new(&[(0, SortOptions::default())], &target.stream).memory(100_000);
+        for seed in 0..24i64 {
+            let keys: ArrayRef =
+                Arc::new(Int64Array::from_iter_values((0..400).map(|i| (i * 24 + seed) % 997)));
+            let batch = batch_on(&target, &[("k", keys), ("p", payload.clone())]);
+            ended(sorting.push(&batch)).unwrap();
+        }
+        let mut sorted = ended(sorting.finish()).unwrap();
+        let mut found = 0;
+        while let Some(batch) = ended(sorted.next()).unwrap() {
+            assert_eq!(batch.columns()[1].data_type(), payload.data_type());
+            found += target.stream.download(&batch).unwrap().len();
+        }
+        assert_eq!(found, 24 * 400, "{}", payload.data_type());
+    }
+}
+
+/// The first rows of the order stay on the device if they fit, however many rows come.
+#[test]
+fn few_first_rows_are_not_parked() {
+    for target in &devices() {
+        let mut sorting = Sorting::new(&[(0, SortOptions::default())], &target.stream);
+        sorting = sorting.limit(10).memory(5_000);
+        for seed in 0..20i64 {
+            let keys: ArrayRef = Arc::new(Int64Array::from_iter_values((0..500).map(|i| i * 20 + seed)));
+            ended(sorting.push(&batch_on(target, &[("k", keys)]))).unwrap();
+        }
+        assert_eq!(sorting.parked_bytes(), 0, "{target:?}");
+        let mut sorted = ended(sorting.finish()).unwrap();
+        let first = ended(sorted.next()).unwrap().unwrap();
+        let expected: ArrayRef = Arc::new(Int64Array::from_iter_values(0..10));
+        assert_same_rows(
+            &rows(&target.export(&first.columns()[0])),
+            &rows(&expected),
+            &format_args!("{target:?}"),
+        );
+    }
+}
+
+/// Right rows that could not be parked have not been seen: their null key leaves left rows of `NOT IN` alone.
+#[test]
+fn rows_that_could_not_be_parked_were_not_seen() {
+    let target = &devices()[0];
+    let keys =
+        |keys: Vec<Option<i64>>| batch_on(target, &[("k", Arc::new(Int64Array::from(keys)) as ArrayRef)]);
+    let left = keys((0..500).map(Some).collect());
+    let options = JoinOptions { kind: JoinKind::LeftAnti, null_aware: true, ..JoinOptions::default() };
+    let failing = place(Does::Fails, 1);
+    let mut build = JoinBuild::new(&options, &target.stream).memory(100).parking(failing);
+    ended(build.push(&left, left.columns())).unwrap();
+    let built = Arc::new(ended(build.finish(1)).unwrap());
+    let right = keys(vec![Some(3), None]);
+    let mut probe = JoinProbe::new(&built, right.schema(), &target.stream);
+    ended(probe.push(&right, right.columns())).unwrap_err();
+    probe.end().unwrap();
+    let mut found = 0;
+    while let Some(rows) = ended(probe.next()).unwrap() {
+        found += rows.len();
+    }
+    assert_eq!(found, 500);
 }
