@@ -3,8 +3,9 @@ the others. Standard library only.
 
     recent.py families          their names, one a line
     recent.py changed PATH…     succeeds if a family or one of these files or folders changed lately
+    recent.py today PART…       one of these parts of a check, another one each day
 
-Both say on standard error what they choose, and why. A change is recent if it is younger than two days when HEAD is
+All say on standard error what they choose, and why. A change is recent if it is younger than two days when HEAD is
 made: what differs from the last commit on HEAD's line that is older. The sample is another one each day, and
 reaches every family in ten days, or in three if the tools that make them changed lately: such a change shows in most
 families, or in none. All families are chosen if the history does not tell.
@@ -124,6 +125,15 @@ def reached(folders):
     return False, f"neither an image nor {' nor '.join(folders)} changed since {since[:9]}"
 
 
+def todays(parts):
+    """One of the parts, and a sentence that says why; all if the history does not tell the day."""
+    try:
+        turn = day() % len(parts)
+    except Unknown as reason:
+        return " ".join(parts), f"all {len(parts)} parts: {reason}"
+    return parts[turn], f"part {turn + 1} of {len(parts)} today"
+
+
 def main(command, *rest):
     if command == "families":
         names, why = chosen()
@@ -133,6 +143,10 @@ def main(command, *rest):
         is_reached, why = reached(rest)
         print(why, file=sys.stderr)
         sys.exit(not is_reached)
+    elif command == "today" and rest:
+        part, why = todays(rest)
+        print(part)
+        print(why, file=sys.stderr)
     else:
         sys.exit(__doc__)
 

@@ -67,6 +67,13 @@ class Repository(unittest.TestCase):
         self.assertTrue(recent.reached(["host/lib.rs"])[0])
         self.assertFalse(recent.reached(["hos"])[0])
 
+    def test_another_part_runs_each_day(self):
+        found = []
+        for day in range(10, 13):
+            self.commit(day)
+            found.append(recent.todays(["a", "b", "c"])[0])
+        self.assertEqual(sorted(found), ["a", "b", "c"])
+
     def test_a_family_is_chosen_for_two_days(self):
         self.write("ptx/images/family_c.manifest", "source 3 4 family_c.rs\n")
         self.write("kernels/src/family_c.rs", "new")

@@ -34,16 +34,22 @@ few="equivalence_nulls one_selection_filters_many_arrays the_sixth_query every_t
 
 check ptx "SUITES on the checked-in PTX, interpreted; BOWSTRING_PTX seeds the order of lanes"
 check_ptx() {
-    local suites="equivalence_ expressions:: texts:: substrings:: terms:: groups accumulators windows frames hash_partitions joins:: tpch::"
-    concerned lab/ptx lab/races || suites=$few
+    local suites=$few
+    if concerned lab/ptx lab/races; then
+        suites+=" $(parts_of_today "equivalence_" "expressions:: texts:: substrings:: terms:: accumulators" \
+            "groups windows frames hash_partitions joins:: tpch::")"
+    fi
     BOWSTRING_PTX=${BOWSTRING_PTX:-2} BOWSTRING_CASES=${BOWSTRING_CASES:-2} \
         cargo test --locked --test it -- ${SUITES:-$suites} 2>&1 | tee "$work/ptx.log"
 }
 
 check amd "SUITES on the checked-in AMD objects, interpreted; BOWSTRING_AMD seeds the order, BOWSTRING_AMD_ARCH restricts"
 check_amd() {
-    local suites="$few equivalence_expressions driver::equivalence texts_with_equal_beginnings substrings:: groups:: accumulators windows frames hash_partitions joins:: tpch::"
-    concerned lab/amd lab/races || suites="equivalence_nulls the_sixth_query"
+    local suites="equivalence_nulls the_sixth_query"
+    if concerned lab/amd lab/races; then
+        suites="$few $(parts_of_today "equivalence_expressions driver::equivalence texts_with_equal_beginnings" \
+            "substrings:: groups:: accumulators" "windows frames hash_partitions joins:: tpch::")"
+    fi
     BOWSTRING_STANDIN=hip-7.2 BOWSTRING_AMD=${BOWSTRING_AMD:-2} BOWSTRING_CASES=${BOWSTRING_CASES:-1} \
         cargo test --locked --test it -- ${SUITES:-$suites} 2>&1 | tee "$work/amd.log"
 }
