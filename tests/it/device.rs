@@ -213,7 +213,7 @@ fn a_wrapped_stream_is_the_callers() {
     drop(wrapped);
     drop(there);
     own.synchronise().unwrap();
-    // A stream that is ours is used again once nobody holds it, and one of the caller's is not.
+    // A stream of ours is used again once it has no handle, and one of the caller's is not.
     let other = device.device().stream().unwrap();
     assert_ne!(other.native_handle(), Some(handle));
     drop(own);

@@ -154,7 +154,7 @@ fn nullable_ranks<'a>(
     stream: &'a Stream,
 ) -> Pin<Box<dyn Future<Output = Result<DeviceArray>> + Send + 'a>> {
     Box::pin(async move {
-        // Rows of a dictionary or of runs of nulls are equal, whether a key is null or the value that it names.
+        // Rows of a dictionary or of runs of nulls are equal, whether a key is null or the value that it has.
         if *value_type(values.data_type()) == DataType::Null {
             return ranks(values, low, stream).await;
         }
