@@ -1,12 +1,15 @@
 //! The input of a device: host batches, merged until they are large enough, or batches that are already on
 //! the device.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use bowstring::{DeviceBatch, Stream};
-use datafusion::arrow::array::RecordBatch;
-use datafusion::arrow::compute::concat_batches;
-use datafusion::arrow::datatypes::{Schema, SchemaRef};
+use datafusion::arrow::array::{
+    Array, ArrayRef, AsArray, GenericByteViewArray, RecordBatch, RecordBatchOptions, UInt64Array,
+};
+use datafusion::arrow::compute::{concat_batches, take_record_batch};
+use datafusion::arrow::datatypes::{ByteViewType, DataType, Schema, SchemaRef};
 use datafusion::error::Result;
 use datafusion::execution::memory_pool::MemoryReservation;
 use datafusion::physical_plan::SendableRecordBatchStream;
@@ -104,6 +107,7 @@ impl Uploads {
             batches.push(batch);
         }
         let _timer = self.counters.baseline.elapsed_compute().timer();
+        let batches: Vec<RecordBatch> = batches.into_iter().map(without_others).collect::<Result<_>>()?;
         let batch = match &batches[..] {
             [] => return Ok(None),
             [one] => one.clone(),
@@ -141,11 +145,14 @@ impl Uploads {
             return Ok(None);
         }
         let all: Vec<usize> = (0..batch.num_columns()).collect();
-        let part = |batch: RecordBatch| -> Result<Taken> {
+        // A slice would go up with the contents of all rows.
+        let part = |rows: Range<u64>| -> Result<Taken> {
+            let batch = take_record_batch(batch, &UInt64Array::from_iter_values(rows)).map_err(refused)?;
+            let batch = without_others(batch)?;
             Ok(Taken::Host { bytes: bytes_of(&batch, &all)?, batch })
         };
-        self.put_back.push(part(batch.slice(first, rows - first))?);
-        part(batch.slice(0, first)).map(Some)
+        self.put_back.push(part(first as u64..rows as u64)?);
+        part(0..first as u64).map(Some)
     }
 
     /// Moves a batch to the device, if it is not there yet.
@@ -192,5 +199,26 @@ impl BatchSource<DeviceBatch> for Uploaded {
     async fn next(&mut self) -> Result<Option<DeviceBatch>> {
         let taken = self.uploads.gathered().await?;
         taken.map(|taken| self.uploads.upload(taken, &self.stream)).transpose()
+    }
+}
+
+/// A batch whose views keep little text of other rows: all of the text behind views goes up.
+fn without_others(batch: RecordBatch) -> Result<RecordBatch> {
+    let column = |column: &ArrayRef| match column.data_type() {
+        DataType::Utf8View => own_text(column.as_string_view(), column),
+        DataType::BinaryView => own_text(column.as_binary_view(), column),
+        _ => column.clone(),
+    };
+    let columns = batch.columns().iter().map(column).collect();
+    let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+    RecordBatch::try_new_with_options(batch.schema(), columns, &options).map_err(refused)
+}
+
+/// Views with text of their own, if they use less than half of the text behind them.
+fn own_text<T: ByteViewType>(views: &GenericByteViewArray<T>, column: &ArrayRef) -> ArrayRef {
+    let held: usize = views.data_buffers().iter().map(|buffer| buffer.len()).sum();
+    match held / 2 > views.total_buffer_bytes_used() {
+        true => Arc::new(views.gc()),
+        false => column.clone(),
     }
 }
