@@ -226,14 +226,11 @@ pub(super) fn moment(raw: i128, from: &DataType, to: &DataType) -> Option<i128> 
 /// bare number is no time.
 pub(super) fn read(text: &str, to: &DataType) -> Option<i128> {
     use DataType::{Date32, Date64, Time32, Time64, Timestamp};
-    let finest = |of: fn(TimeUnit) -> DataType| [TimeUnit::Nanosecond, TimeUnit::Microsecond].map(of);
+    let finest = [TimeUnit::Nanosecond, TimeUnit::Microsecond];
     let finest = match to {
-        Date32 | Date64 => finest(|unit| Timestamp(unit, None)),
-        Time32(_) | Time64(_) if text.contains(':') => finest(Time64),
-        Timestamp(_, zone) => {
-            let zone = zone.clone();
-            [TimeUnit::Nanosecond, TimeUnit::Microsecond].map(|unit| Timestamp(unit, zone.clone()))
-        }
+        Date32 | Date64 => finest.map(|unit| Timestamp(unit, None)),
+        Time32(_) | Time64(_) if text.contains(':') => finest.map(Time64),
+        Timestamp(_, zone) => finest.map(|unit| Timestamp(unit, zone.clone())),
         _ => return None,
     };
     let raw = parsed(text, to)?;
@@ -258,8 +255,9 @@ pub(super) fn written(raw: i128, of: &DataType) -> Option<String> {
     use DataType::{Date32, Date64, Duration, Time32, Time64, Timestamp};
     if let Timestamp(unit, Some(_)) = of {
         // An offset may lead out of the calendar, where arrow-rs panics.
-        let day = raw.div_euclid((A_DAY / nanoseconds(*unit)).into());
-        if !(i128::from(DAYS[0]) + 1..i128::from(DAYS[1])).contains(&day) {
+        let day = A_DAY / nanoseconds(*unit);
+        let inside = days(day).map(|[first, last]| i128::from(first + day)..=i128::from(last - day));
+        if inside.is_some_and(|inside| !inside.contains(&raw)) {
             return None;
         }
     }

@@ -165,14 +165,13 @@ impl Literal {
                 Number::F16 | Number::F32 | Number::F64,
             ) => {
                 let value = match self.value.clone() {
-                    Value::Integer(x) if (x as f64) as i128 == x => x as f64,
+                    // A fraction is rounded, but no integer.
+                    Value::Integer(x) if rounded(x as f64, number) as i128 == x => x as f64,
                     Value::Float(x) => x,
                     Value::Decimal(x, scale) => decimal_text(x, scale).parse().ok()?,
                     _ => return None,
                 };
-                // A fraction is rounded, but no integer.
-                let is_exact = !matches!(self.value, Value::Integer(_)) || rounded(value, number) == value;
-                if is_exact { float_bits(value, number)? } else { return None }
+                float_bits(value, number)?
             }
             (Value::Decimal(x, from), _) => rescaled(x, from, to)?,
             (Value::Integer(x), _) if self.data_type.is_some() => x,

@@ -214,7 +214,7 @@ fn without_others(batch: RecordBatch) -> Result<RecordBatch> {
     RecordBatch::try_new_with_options(batch.schema(), columns, &options).map_err(refused)
 }
 
-/// Views with text of their own, if they use less than half of the text behind them.
+/// A column of views. Its text is copied if the views use less than half of what their buffers hold.
 fn own_text<T: ByteViewType>(views: &GenericByteViewArray<T>, column: &ArrayRef) -> ArrayRef {
     let held: usize = views.data_buffers().iter().map(|buffer| buffer.len()).sum();
     match held / 2 > views.total_buffer_bytes_used() {

@@ -102,15 +102,15 @@ fn load(path: &Path) -> std::result::Result<libloading::Library, String> {
 /// The file of a runtime's library that this process has loaded already: PyTorch's packages bring their own,
 /// and the handles of one copy mean nothing to another. `None` if there is none, or the system does not say.
 fn mapped(names: &[&str]) -> Option<PathBuf> {
-    let is_one = |path: &Path| {
-        let file = path.file_name().and_then(|name| name.to_str());
-        let stems = names.iter().filter_map(|name| Some(&name[..name.find(".so")? + 3]));
-        stems.into_iter().any(|stem| file.is_some_and(|file| file.starts_with(stem)))
+    let is_one = |path: &&Path| {
+        let file = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        let mut stems = names.iter().filter_map(|name| Some(&name[..name.find(".so")? + 3]));
+        stems.any(|stem| file.starts_with(stem))
     };
     let maps = std::fs::read_to_string("/proc/self/maps").ok()?;
     // The path is the sixth column, and may have blanks.
-    let paths = maps.lines().filter_map(|line| Some(Path::new(&line[line.find('/')?..])));
-    paths.into_iter().find(|path| is_one(path)).map(Path::to_owned)
+    let mut paths = maps.lines().filter_map(|line| Some(Path::new(&line[line.find('/')?..])));
+    paths.find(is_one).map(Path::to_owned)
 }
 
 /// The reason why a library of this name, or at this path, cannot be loaded; `None` if it can.
