@@ -31,7 +31,7 @@ const ASSUMED: [(&str, f64); 13] = [
     ("cuMemcpyHtoDAsync_v2", 2500.0),
     ("cuMemcpyDtoHAsync_v2", 2500.0),
     ("cuMemsetD8Async", 2000.0),
-    ("cuMemAllocAsync", 1000.0),
+    ("cuMemAllocFromPoolAsync", 1000.0),
     ("cuMemFreeAsync", 700.0),
     ("cuEventRecord", 700.0),
     ("cuStreamWaitEvent", 500.0),
@@ -261,7 +261,7 @@ fn row(name: &str, columns: usize, nulls: bool, cost: &Cost) -> String {
         of(&["cuMemsetD8Async"]),
         (cost.own + driver) / 1e3,
         100.0 * cost.hits as f64 / (cost.hits + cost.misses).max(1) as f64,
-        of(&["cuMemAllocAsync", "cuMemAlloc_v2", "cuMemHostAlloc", "cuEventCreate"]),
+        of(&["cuMemAllocFromPoolAsync", "cuMemAlloc_v2", "cuMemHostAlloc", "cuEventCreate"]),
         by_name.collect::<Vec<_>>().join(", "),
     )
 }

@@ -40,8 +40,6 @@ impl Where {
             };
             match device.and_then(|device| device.stream()) {
                 Ok(stream) => {
-                    // Larger results than the default limit would be allocated from the runtime each time.
-                    stream.device().set_memory_kept(1 << 35);
                     notes::device(name, &stream.device().name());
                     let clock = Clock::new(&stream, scale == Scale::Tiny);
                     let (rates, failed) = (OnceCell::new(), Cell::new(false));

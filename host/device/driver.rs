@@ -178,7 +178,13 @@ pub(crate) trait Driver: Send + Sync {
     /// Frees memory once the work that is on `stream` now has passed. The memory is gone even if this fails.
     unsafe fn free(&self, address: usize, stream: RawStream) -> Outcome;
 
-    /// Releases the freed memory that the runtime keeps to the system.
+    /// Bounds the freed memory that the runtime keeps from now on, where it keeps any: it releases the rest
+    /// to the system by the host's next wait for the device.
+    fn keep(&self, _bytes: usize) -> Outcome {
+        Ok(())
+    }
+
+    /// Releases all freed memory that the runtime keeps to the system now.
     fn trim(&self) -> Outcome {
         Ok(())
     }

@@ -128,7 +128,8 @@ impl Device {
         }
     }
 
-    /// Bounds the unused memory that is kept for later; kept memory beyond it is freed now.
+    /// Bounds the unused memory that is kept for later; kept memory beyond it is freed now. By default, a
+    /// quarter of a GPU's memory may be kept, and 4 GiB of host memory.
     pub fn set_memory_kept(&self, bytes: usize) {
         match &self.0.gpu {
             Some(gpu) => gpu.pool().set_keep(bytes),

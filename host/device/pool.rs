@@ -16,7 +16,9 @@ use super::lock::lock;
 use super::sync::Mutex;
 use crate::{Error, Result};
 
-/// The most unused bytes that are kept by default.
+/// The part of a device's memory that may be kept unused by default, and the bytes where the runtime does not
+/// say how much memory it has.
+const PART_KEPT: usize = 4;
 const DEFAULT_KEPT: usize = 4 << 30;
 /// The number of other streams' blocks that an allocation checks for one whose last use has passed.
 const LOOKED_AT: usize = 4;
@@ -38,7 +40,16 @@ struct State {
     free: BTreeMap<usize, VecDeque<Free>>,
     usage: PoolUsage,
     limit: usize,
-    keep: usize,
+    /// The most unused bytes that are kept; `None` before that is known.
+    keep: Option<usize>,
+    /// Whether memory has been asked of the runtime, and the runtime knows how much to keep.
+    begun: bool,
+}
+
+impl State {
+    fn keeps_too_much(&self) -> bool {
+        self.keep.is_some_and(|keep| self.usage.kept > keep)
+    }
 }
 
 struct Free {
@@ -60,11 +71,35 @@ impl Free {
 impl DevicePool {
     pub(super) fn new(core: &Arc<Core>, source: Source, keep: Option<usize>) -> Arc<DevicePool> {
         let keep = match &source {
-            Source::Driver => keep.or_else(asked_to_keep).unwrap_or(DEFAULT_KEPT),
-            Source::User(_) => 0,
+            Source::Driver => keep.or_else(asked_to_keep),
+            Source::User(_) => Some(0),
         };
-        let state = State { free: BTreeMap::new(), usage: PoolUsage::default(), limit: usize::MAX, keep };
+        let (free, usage) = (BTreeMap::new(), PoolUsage::default());
+        let state = State { free, usage, limit: usize::MAX, keep, begun: false };
         Arc::new(DevicePool { core: core.clone(), source, state: Mutex::new(state) })
+    }
+
+    /// Finds out how much is kept, and bounds by it what the runtime keeps of freed memory. Not when the
+    /// device is opened: a lock is held meanwhile, and a driver may be stuck.
+    fn begin(&self) {
+        let keep = {
+            let mut state = lock(&self.state);
+            if std::mem::replace(&mut state.begun, true) {
+                return;
+            }
+            state.keep
+        };
+        let memory = || self.core.driver().memory().ok().flatten();
+        let keep = keep.unwrap_or_else(|| memory().map_or(DEFAULT_KEPT, |(_, all)| all / PART_KEPT));
+        let keep = *lock(&self.state).keep.get_or_insert(keep);
+        self.bound_the_runtime(keep);
+    }
+
+    fn bound_the_runtime(&self, keep: usize) {
+        if matches!(self.source, Source::Driver) {
+            // Without this bound, memory is only slower to come back.
+            let _ = self.core.driver().keep(keep);
+        }
     }
 
     pub fn set_limit(&self, bytes: usize) {
@@ -72,8 +107,15 @@ impl DevicePool {
     }
 
     pub fn set_keep(&self, bytes: usize) {
-        lock(&self.state).keep = bytes;
-        self.trim(|state| state.usage.kept > state.keep);
+        let begun = {
+            let mut state = lock(&self.state);
+            state.keep = Some(bytes);
+            state.begun
+        };
+        self.trim(State::keeps_too_much);
+        if begun {
+            self.bound_the_runtime(bytes);
+        }
     }
 
     pub fn usage(&self) -> PoolUsage {
@@ -98,6 +140,7 @@ impl DevicePool {
         // Each step releases more than the one before: kept blocks, inputs of passed work, inputs of running
         // work. The memory is free once the service stream has reached its release; the last step waits for
         // that.
+        self.begin();
         let mut room = self.reserve(class);
         for step in 0..3 {
             if room {
@@ -169,7 +212,7 @@ impl DevicePool {
             }
         };
         drop(unused);
-        self.trim(|state| state.usage.kept > state.keep);
+        self.trim(State::keeps_too_much);
     }
 
     /// Releases kept blocks, largest first, while `more` returns true.

@@ -12,8 +12,10 @@ use std::sync::LazyLock;
 
 use super::Device;
 use super::driver::Outcome;
+use super::lock::lock;
 use super::native::table::{Word, functions};
 use super::native::{Found, INVALID_CONTEXT, Library, Opened, Runtime, Version, outcome, refused, too_old};
+use super::sync::Mutex;
 use crate::Result;
 use crate::ffi::DeviceType;
 use crate::images;
@@ -33,6 +35,24 @@ pub(super) const UNIFIED_ADDRESSING: i32 = 41;
 /// The memory type of a pointer into host memory; all other types are a device's.
 pub(super) const HOST_MEMORY: u32 = 1;
 
+/// The numbers of a kind of memory and of a kind of place: a device's own memory, which does not move.
+pub(super) const PINNED: i32 = 1;
+pub(super) const ON_DEVICE: i32 = 1;
+/// The number of the attribute of a pool: the bytes that it keeps when the host waits for the device.
+pub(super) const RELEASE_THRESHOLD: i32 = 4;
+
+/// The description of a pool: `CUmemPoolProps`.
+#[repr(C)]
+pub(super) struct PoolProperties {
+    allocation: i32,
+    /// The handles by which other processes could open the memory: none.
+    handles: i32,
+    location: i32,
+    device: i32,
+    /// Security attributes of Windows, a maximum, and what is reserved: zero is the default of each.
+    rest: [u64; 9],
+}
+
 /// The names of the library, the preferred one first.
 pub(super) const LIBRARIES: &[&str] = &["libcuda.so.1", "libcuda.so", "nvcuda.dll"];
 
@@ -44,7 +64,9 @@ functions! {
         primary: fn(*mut Word, i32) = "cuDevicePrimaryCtxRetain";
         of_stream: fn(Word, *mut Word) = "cuStreamGetCtx";
         copy_from: fn(Word, Word, Word, Word, usize, Word) = "cuMemcpyPeerAsync";
-        pool: fn(*mut Word, i32) = "cuDeviceGetDefaultMemPool";
+        pool: fn(*mut Word, *const PoolProperties) = "cuMemPoolCreate";
+        set_pool: fn(Word, i32, *const u64) = "cuMemPoolSetAttribute";
+        alloc: fn(*mut Word, usize, Word, Word) = "cuMemAllocFromPoolAsync";
         trim: fn(Word, usize) = "cuMemPoolTrimTo";
     }
 }
@@ -71,6 +93,9 @@ pub(super) struct Cuda {
     capability: (i32, i32),
     version: Version,
     maps_host_memory: bool,
+    /// The pool of our memory in stream order; `None` before its first use. The device's default pool is
+    /// everybody's: what it keeps is not ours to decide.
+    pool: Mutex<Option<Word>>,
 }
 
 static OPENED: LazyLock<Opened<Cuda>> = Opened::new();
@@ -118,6 +143,24 @@ unsafe fn primary(functions: &Contexts, device: i32) -> Outcome<Word> {
     // SAFETY: the function writes a handle.
     outcome(functions.primary.name, unsafe { (functions.primary.call)(&mut context, device) })?;
     Ok(context)
+}
+
+impl Cuda {
+    /// The pool of our memory in stream order, which is made at its first use and stays as long as the
+    /// process.
+    fn pool(&self) -> Outcome<Word> {
+        let mut pool = lock(&self.pool);
+        if let Some(pool) = *pool {
+            return Ok(pool);
+        }
+        let (function, mut made) = (&self.functions.pool, 0);
+        let (allocation, location) = (PINNED, ON_DEVICE);
+        let properties =
+            PoolProperties { allocation, handles: 0, location, device: self.device, rest: [0; 9] };
+        // SAFETY: the function reads the properties, and writes a handle.
+        outcome(function.name, unsafe { (function.call)(&mut made, &properties) })?;
+        Ok(*pool.insert(made))
+    }
 }
 
 // SAFETY of every block: as the trait's functions ask; results are written to locals of the type that the
@@ -168,7 +211,8 @@ impl Runtime for Cuda {
         }
         let maps_host_memory = attribute(MAPS_HOST_MEMORY)? != 0 && attribute(UNIFIED_ADDRESSING)? != 0;
         let context = unsafe { primary(&found.own, device) }.map_err(refused)?;
-        Ok(Cuda { functions: &found.own, device, context, capability, version, maps_host_memory })
+        let (functions, pool) = (&found.own, Mutex::new(None));
+        Ok(Cuda { functions, device, context, capability, version, maps_host_memory, pool })
     }
 
     fn width(&self) -> u32 {
@@ -223,12 +267,23 @@ impl Runtime for Cuda {
         }
     }
 
-    unsafe fn trim(&self) -> Outcome {
-        let (get, trim, mut pool) = (&self.functions.pool, &self.functions.trim, 0);
+    unsafe fn alloc_ordered(&self, bytes: usize, stream: Word) -> Outcome<Word> {
+        let (function, pool, mut address) = (&self.functions.alloc, self.pool()?, 0);
+        outcome(function.name, unsafe { (function.call)(&mut address, bytes, pool, stream) })?;
+        Ok(address)
+    }
+
+    unsafe fn keep(&self, bytes: usize) -> Outcome {
+        let (set, trim, pool) = (&self.functions.set_pool, &self.functions.trim, self.pool()?);
         unsafe {
-            outcome(get.name, (get.call)(&mut pool, self.device))?;
-            outcome(trim.name, (trim.call)(pool, 0))
+            outcome(set.name, (set.call)(pool, RELEASE_THRESHOLD, &(bytes as u64)))?;
+            outcome(trim.name, (trim.call)(pool, bytes))
         }
+    }
+
+    unsafe fn trim(&self) -> Outcome {
+        let (function, pool) = (&self.functions.trim, self.pool()?);
+        outcome(function.name, unsafe { (function.call)(pool, 0) })
     }
 
     fn image_name(&self, _: &'static str, entry: &'static str) -> &'static str {

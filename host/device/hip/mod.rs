@@ -36,6 +36,7 @@ pub(super) const LIBRARIES: &[&str] =
 functions! {
     /// The functions that only HIP has: devices are current by number.
     Devices {
+        alloc: fn(*mut Word, usize, Word) = "hipMallocAsync";
         current: fn(*mut i32) = "hipGetDevice";
         make_current: fn(i32) = "hipSetDevice";
         of_stream: fn(Word, *mut i32) = "hipStreamGetDevice";
@@ -229,6 +230,12 @@ impl Runtime for Hip {
         outcome(function.name, if device == self.device { 0 } else { INVALID_CONTEXT })
     }
 
+    unsafe fn alloc_ordered(&self, bytes: usize, stream: Word) -> Outcome<Word> {
+        let (function, mut address) = (&self.functions.alloc, 0);
+        outcome(function.name, unsafe { (function.call)(&mut address, bytes, stream) })?;
+        Ok(address)
+    }
+
     unsafe fn copy_from(&self, other: i32, to: Word, from: Word, bytes: usize, stream: Word) -> Outcome {
         let function = &self.functions.copy_from;
         unsafe { outcome(function.name, (function.call)(to, self.device, from, other, bytes, stream)) }
@@ -236,11 +243,6 @@ impl Runtime for Hip {
 
     fn forget_error(found: &Found<Hip>) {
         let _ = unsafe { (found.own.last_error.call)() };
-    }
-
-    unsafe fn trim(&self) -> Outcome {
-        // HIP keeps nothing that it was not asked to keep.
-        Ok(())
     }
 
     fn image_name(&self, family: &'static str, _: &'static str) -> &'static str {

@@ -269,11 +269,11 @@ impl<R: Runtime> Driver for Native<R> {
     }
 
     unsafe fn alloc(&self, bytes: usize, stream: RawStream) -> Outcome<usize> {
-        let (functions, mut address) = (self.functions(), 0);
-        match self.ordered_memory {
-            true => unsafe { self.make(&functions.alloc, |f| f(&mut address, bytes, stream.0)) },
-            false => unsafe { self.make(&functions.alloc_now, |f| f(&mut address, bytes)) },
-        }?;
+        if self.ordered_memory {
+            return unsafe { self.current(|| self.runtime.alloc_ordered(bytes, stream.0)) };
+        }
+        let mut address = 0;
+        unsafe { self.make(&self.functions().alloc_now, |f| f(&mut address, bytes)) }?;
         Ok(address)
     }
 
@@ -285,6 +285,13 @@ impl<R: Runtime> Driver for Native<R> {
         // The pool keeps memory, so this seldom blocks.
         let passed = unsafe { self.synchronise(stream) };
         unsafe { self.make(&functions.free_now, |f| f(address)) }.and(passed)
+    }
+
+    fn keep(&self, bytes: usize) -> Outcome {
+        if !self.ordered_memory {
+            return Ok(());
+        }
+        unsafe { self.current(|| self.runtime.keep(bytes)) }
     }
 
     fn trim(&self) -> Outcome {

@@ -81,8 +81,18 @@ pub(in super::super) trait Runtime: Sized + Send + Sync + 'static {
     /// call until a program asks for it, and other libraries would take it for one of theirs.
     fn forget_error(_found: &Found<Self>) {}
 
-    /// Releases the freed memory in stream order that the runtime keeps to the system.
-    unsafe fn trim(&self) -> Outcome;
+    /// Allocates memory in stream order.
+    unsafe fn alloc_ordered(&self, bytes: usize, stream: Word) -> Outcome<Word>;
+
+    /// Keeps at most so many bytes of memory in stream order that is not in use. HIP keeps none.
+    unsafe fn keep(&self, _bytes: usize) -> Outcome {
+        Ok(())
+    }
+
+    /// Releases all memory in stream order that is not in use to the system.
+    unsafe fn trim(&self) -> Outcome {
+        Ok(())
+    }
 
     /// The name of the image that contains an entry. Entries with the same image name share the image.
     fn image_name(&self, family: &'static str, entry: &'static str) -> &'static str;

@@ -65,7 +65,6 @@ functions! {
         device_name: fn(*mut c_char, i32, i32) = "cuDeviceGetName" | "hipDeviceGetName";
         attribute: fn(*mut i32, i32, i32) = "cuDeviceGetAttribute" | "hipDeviceGetAttribute";
         memory: fn(*mut usize, *mut usize) = "cuMemGetInfo_v2" | "hipMemGetInfo";
-        alloc: fn(*mut Word, usize, Word) = "cuMemAllocAsync" | "hipMallocAsync";
         free: fn(Word, Word) = "cuMemFreeAsync" | "hipFreeAsync";
         alloc_now: fn(*mut Word, usize) = "cuMemAlloc_v2" | "hipMalloc";
         free_now: fn(Word) = "cuMemFree_v2" | "hipFree";

@@ -307,7 +307,7 @@ fn the_functions_are_those_of_the_published_headers() {
         init = cuInit(_); version = cuDriverGetVersion(_); device_count = cuDeviceGetCount(_);
         device = cuDeviceGet(_, _); device_name = cuDeviceGetName(_, _, _);
         attribute = cuDeviceGetAttribute(_, _, _); memory = cuMemGetInfo_v2(_, _);
-        alloc = cuMemAllocAsync(_, _, _); free = cuMemFreeAsync(_, _);
+        free = cuMemFreeAsync(_, _);
         alloc_now = cuMemAlloc_v2(_, _); free_now = cuMemFree_v2(_); alloc_pinned = cuMemHostAlloc(_, _, _);
         free_pinned = cuMemFreeHost(_); copy_in = cuMemcpyHtoDAsync_v2(_, _, _, _);
         copy_out = cuMemcpyDtoHAsync_v2(_, _, _, _); copy = cuMemcpyDtoDAsync_v2(_, _, _, _);
@@ -324,13 +324,14 @@ fn the_functions_are_those_of_the_published_headers() {
     as_published! { cuda.own, cuda_headers:
         current = cuCtxGetCurrent(_); make_current = cuCtxSetCurrent(_); primary = cuDevicePrimaryCtxRetain(_, _);
         of_stream = cuStreamGetCtx(_, _); copy_from = cuMemcpyPeerAsync(_, _, _, _, _, _);
-        pool = cuDeviceGetDefaultMemPool(_, _); trim = cuMemPoolTrimTo(_, _);
+        pool = cuMemPoolCreate(_, _); set_pool = cuMemPoolSetAttribute(_, _, _);
+        alloc = cuMemAllocFromPoolAsync(_, _, _, _); trim = cuMemPoolTrimTo(_, _);
     }
     as_published! { hip.common, hip_headers:
         init = hipInit(_); version = hipDriverGetVersion(_); device_count = hipGetDeviceCount(_);
         device = hipDeviceGet(_, _); device_name = hipDeviceGetName(_, _, _);
         attribute = hipDeviceGetAttribute(_, _, _); memory = hipMemGetInfo(_, _);
-        alloc = hipMallocAsync(_, _, _); free = hipFreeAsync(_, _);
+        free = hipFreeAsync(_, _);
         alloc_now = hipMalloc(_, _); free_now = hipFree(_); alloc_pinned = hipHostMalloc(_, _, _);
         free_pinned = hipHostFree(_); copy_in = hipMemcpyHtoDAsync(_, _, _, _);
         copy_out = hipMemcpyDtoHAsync(_, _, _, _); copy = hipMemcpyDtoDAsync(_, _, _, _);
@@ -345,7 +346,7 @@ fn the_functions_are_those_of_the_published_headers() {
         launch = hipModuleLaunchKernel(_, _, _, _, _, _, _, _, _, _, _); pointer = hipPointerGetAttribute(_, _, _);
     }
     as_published! { hip.own, hip_headers:
-        current = hipGetDevice(_); make_current = hipSetDevice(_); of_stream = hipStreamGetDevice(_, _);
+        alloc = hipMallocAsync(_, _, _); current = hipGetDevice(_); make_current = hipSetDevice(_); of_stream = hipStreamGetDevice(_, _);
         copy_from = hipMemcpyPeerAsync(_, _, _, _, _, _); properties = hipGetDevicePropertiesR0600(_, _);
         runtime_version = hipRuntimeGetVersion(_); last_error = hipGetLastError();
     }
@@ -362,6 +363,11 @@ fn the_numbers_are_those_of_the_published_headers() {
     assert_eq!(cuda::CAPABILITY_MINOR, Device::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR as i32);
     assert_eq!(cuda::MAPS_HOST_MEMORY, Device::CU_DEVICE_ATTRIBUTE_CAN_MAP_HOST_MEMORY as i32);
     assert_eq!(cuda::UNIFIED_ADDRESSING, Device::CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING as i32);
+    assert_eq!(cuda::PINNED, cuda_headers::CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED as i32);
+    assert_eq!(cuda::ON_DEVICE, cuda_headers::CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE as i32);
+    let threshold = cuda_headers::CUmemPool_attribute::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD;
+    assert_eq!(cuda::RELEASE_THRESHOLD, threshold as i32);
+    assert_eq!(size_of::<cuda::PoolProperties>(), size_of::<cuda_headers::CUmemPoolProps>());
     assert_eq!(MEMORY_TYPE, Pointer::CU_POINTER_ATTRIBUTE_MEMORY_TYPE as i32);
     assert_eq!(IS_MANAGED, Pointer::CU_POINTER_ATTRIBUTE_IS_MANAGED as i32);
     assert_eq!(DEVICE_ORDINAL, Pointer::CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL as i32);

@@ -29,7 +29,7 @@ const UNSAFE: [&str; 16] = [
     "StreamSynchronize",
     "EventQuery",
     "EventSynchronize",
-    "MemAllocAsync",
+    "MemAllocFromPoolAsync",
     "MallocAsync",
     "ModuleLoadDataEx",
 ];

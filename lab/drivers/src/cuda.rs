@@ -17,8 +17,8 @@ use crate::{Code, Outcome, code, lock, profile};
 static MACHINE: LazyLock<Machine> = LazyLock::new(Machine::default);
 /// The handle of a device's primary context is this plus the device's number.
 const CONTEXT: usize = 0xC0_0000;
-/// The handle of a device's memory pool is this plus the device's number.
-const POOL: usize = 0xD0_0000;
+/// A pool's attribute: the bytes that it keeps when the host waits.
+const RELEASE_THRESHOLD: i32 = 4;
 /// The text is wrong in ways that only the log says.
 const LOG: i32 = 5;
 const LOG_BYTES: i32 = 6;
@@ -58,6 +58,16 @@ fn known(device: i32) -> Outcome<i32> {
 /// Whether a device allocates memory in stream order. Some devices do not, whatever the profile.
 fn pools(device: i32) -> bool {
     device % 8 != 7 && profile::pools()
+}
+
+/// The part of a pool's description that says something; the rest is zero.
+#[repr(C)]
+struct PoolProperties {
+    allocation: i32,
+    handles: i32,
+    location: i32,
+    device: i32,
+    rest: [u64; 9],
 }
 
 /// A parsed PTX text.
@@ -160,23 +170,32 @@ exports! {
         current()?;
         unsafe { give(least, 0).and(give(greatest, -2)) }
     }
-    cuMemAllocAsync(address: *mut usize, bytes: usize, stream: usize) call {
-        let device = current()?;
-        MACHINE.stream(stream, device)?;
+    cuMemPoolCreate(pool: *mut usize, properties: *const PoolProperties) call {
+        let said = unsafe { properties.as_ref() }.ok_or(code::INVALID_VALUE)?;
+        let device = known(said.device)?;
+        if [said.allocation, said.handles, said.location] != [1, 0, 1] || said.rest != [0; 9] {
+            return Err(code::INVALID_VALUE);
+        }
         if !pools(device) {
             return Err(code::NOT_SUPPORTED);
         }
-        unsafe { give(address, MACHINE.alloc(bytes, MemoryKind::Device, device)?) }
+        unsafe { give(pool, MACHINE.pools.create(device)) }
+    }
+    cuMemPoolSetAttribute(pool: usize, attribute: i32, value: *const u64) call {
+        let value = unsafe { value.as_ref() }.filter(|_| attribute == RELEASE_THRESHOLD);
+        MACHINE.pools.set_threshold(pool, *value.ok_or(code::INVALID_VALUE)?)
+    }
+    cuMemPoolTrimTo(pool: usize, bytes: usize) call {
+        MACHINE.pools.trim(pool, bytes)
+    }
+    cuMemAllocFromPoolAsync(address: *mut usize, bytes: usize, pool: usize, stream: usize) call {
+        if MACHINE.stream(stream, current()?)?.device != MACHINE.pools.device(pool)? {
+            return Err(code::INVALID_VALUE);
+        }
+        unsafe { give(address, MACHINE.alloc_from(pool, bytes)?) }
     }
     cuMemFreeAsync(address: usize, stream: usize) call_anyway {
         MACHINE.free_on(&MACHINE.stream(stream, current()?)?, address)
-    }
-    cuDeviceGetDefaultMemPool(pool: *mut usize, device: i32) call {
-        unsafe { give(pool, POOL + known(device)? as usize) }
-    }
-    cuMemPoolTrimTo(pool: usize, _bytes: usize) call {
-        // The pool keeps nothing anyway.
-        known(pool.wrapping_sub(POOL) as i32).map(drop)
     }
     cuMemAlloc_v2(address: *mut usize, bytes: usize) call {
         unsafe { give(address, MACHINE.alloc(bytes, MemoryKind::Device, current()?)?) }
@@ -248,7 +267,10 @@ exports! {
         unsafe { MACHINE.exchange_mode(mode) }
     }
     cuStreamSynchronize(stream: usize) call_anyway {
-        MACHINE.stream(stream, current()?)?.synchronise()
+        let stream = MACHINE.stream(stream, current()?)?;
+        let passed = stream.synchronise();
+        MACHINE.pools.waited(stream.device);
+        passed
     }
     cuStreamWaitEvent(stream: usize, event: usize, _flags: u32) call {
         MACHINE.wait(stream, current()?, event)
@@ -269,7 +291,9 @@ exports! {
         MACHINE.recorded(event)?.query()
     }
     cuEventSynchronize(event: usize) call_anyway {
-        MACHINE.recorded(event)?.latest().wait()
+        let passed = MACHINE.recorded(event)?.latest().wait();
+        MACHINE.pools.waited(current()?);
+        passed
     }
     cuLaunchHostFunc(stream: usize, function: HostFunction, data: usize) call {
         unsafe { MACHINE.stream(stream, current()?)?.host_function(function, data) };

@@ -30,6 +30,7 @@ mod image;
 mod machine;
 mod memory;
 mod ordered;
+mod pools;
 mod profile;
 mod streams;
 #[cfg(test)]

@@ -13,6 +13,7 @@ use crate::faults::Faults;
 use crate::image::{Image, Module};
 use crate::memory::{Memory, MemoryKind, Owner, copy, fill};
 use crate::ordered::Ordered;
+use crate::pools::Pools;
 use crate::streams::{Event, Order, Recording, Stream, called_back_by};
 use crate::{Outcome, calls, code, handle, lock};
 
@@ -43,6 +44,7 @@ pub struct Machine {
     lost: Mutex<HashSet<i32>>,
     capacities: Mutex<HashMap<i32, usize>>,
     ordered: Ordered,
+    pub pools: Pools,
     captures: Captures,
 }
 
@@ -126,15 +128,29 @@ impl Machine {
     }
 
     pub fn alloc(&self, bytes: usize, kind: MemoryKind, device: i32) -> Outcome<usize> {
+        self.alloc_lacking(bytes, bytes, kind, device)
+    }
+
+    /// Allocates memory, so many bytes of which no pool has kept for it.
+    fn alloc_lacking(&self, bytes: usize, lacking: usize, kind: MemoryKind, device: i32) -> Outcome<usize> {
         if bytes == 0 {
             return Err(code::INVALID_VALUE);
         }
         let mut memory = lock(&self.memory);
-        let is_full = memory.of_device(device).1.saturating_add(bytes) > self.capacity(device);
+        let taken = memory.of_device(device).1.saturating_add(self.pools.kept(device));
+        let is_full = taken.saturating_add(lacking) > self.capacity(device);
         if is_full && kind != MemoryKind::Pinned {
             return Err(code::OUT_OF_MEMORY);
         }
         memory.alloc(bytes, Owner { kind, device }).ok_or(code::OUT_OF_MEMORY)
+    }
+
+    /// Allocates memory from a pool.
+    pub fn alloc_from(&self, pool: usize, bytes: usize) -> Outcome<usize> {
+        let (device, lacking) = (self.pools.device(pool)?, self.pools.lacking(pool, bytes)?);
+        let address = self.alloc_lacking(bytes, lacking, MemoryKind::Device, device)?;
+        self.pools.allocated(pool, address, bytes)?;
+        Ok(address)
     }
 
     /// The bytes of a device's memory.
@@ -193,6 +209,7 @@ impl Machine {
         let block = memory.block(address).copied().filter(|block| kinds.contains(&block.owner.kind));
         let block = block.ok_or(code::INVALID_VALUE)?;
         let freed = memory.free(address);
+        self.pools.freed(address);
         drop(memory);
         freed.or_else(|what| self.fault(block.owner.device, "free", format!("{address:#x}: {what}")))
     }
@@ -205,7 +222,10 @@ impl Machine {
             return Err(code::INVALID_VALUE);
         }
         stream.push(move || {
-            let freed = lock(&self.memory).free(address);
+            let mut memory = lock(&self.memory);
+            let freed = memory.free(address);
+            self.pools.freed(address);
+            drop(memory);
             freed.or_else(|what| self.fault(device, "free", format!("{address:#x}: {what}")))
         });
         Ok(())

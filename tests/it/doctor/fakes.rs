@@ -176,13 +176,17 @@ fn a_library_that_is_none() {
 fn a_driver_that_is_too_old() {
     let root = Folder::with(&[("proc/driver/nvidia/version", NVRM)]);
     let silent = ("cuDriverGetVersion", "return 1;");
-    let old = root.library(&fake(Cuda, &[("cuMemAllocAsync", ""), silent]), &[]);
-    is_said(&machine(&root, Cuda, &old), "driver too old", &["cuMemAllocAsync", "470", "535.104.05"]);
+    let old = root.library(&fake(Cuda, &[("cuMemAllocFromPoolAsync", ""), silent]), &[]);
+    is_said(&machine(&root, Cuda, &old), "driver too old", &["cuMemAllocFromPoolAsync", "470", "535.104.05"]);
     // A library that reports its version has it in the report.
     let root = Folder::new();
     let says = ("cuDriverGetVersion", "*a = 11000; return 0;");
-    let old = root.library(&fake(Cuda, &[("cuMemAllocAsync", ""), says]), &[]);
-    is_said(&machine(&root, Cuda, &old), "driver too old", &["no cuMemAllocAsync, and is CUDA 11.0", "470"]);
+    let old = root.library(&fake(Cuda, &[("cuMemAllocFromPoolAsync", ""), says]), &[]);
+    is_said(
+        &machine(&root, Cuda, &old),
+        "driver too old",
+        &["no cuMemAllocFromPoolAsync, and is CUDA 11.0", "470"],
+    );
     let root = Folder::new();
     let says = ("hipRuntimeGetVersion", "*a = 50731921; return 0;");
     let old = root.library(&fake(Rocm, &[("hipGetDevicePropertiesR0600", ""), says]), &[]);

@@ -13,7 +13,8 @@ use bowstring::{Error, Stream};
 use super::*;
 
 /// The functions by which versions of the runtimes allocate a device's memory.
-const ALLOCATIONS: [&CStr; 4] = [c"cuMemAllocAsync", c"cuMemAlloc_v2", c"hipMallocAsync", c"hipMalloc"];
+const ALLOCATIONS: [&CStr; 4] =
+    [c"cuMemAllocFromPoolAsync", c"cuMemAlloc_v2", c"hipMallocAsync", c"hipMalloc"];
 
 fn numbers() -> bowstring::DeviceArray {
     from_arrow(&sample(&DataType::Int64, 1000)).unwrap()

@@ -177,9 +177,10 @@ fn cuda_is_asked_for_plain_memory_where_the_other_is_not_to_be_had() {
     for (profile, ordered) in [("cuda-11.4", false), ("cuda-12.2", true), ("cuda-13,no-pools", false)] {
         let _profile = Profile::of(profile, "");
         let device = device(DeviceType::Cuda, 0);
-        let before = ["cuMemAllocAsync", "cuMemFreeAsync", "cuMemAlloc_v2", "cuMemFree_v2"].map(calls);
+        let before =
+            ["cuMemAllocFromPoolAsync", "cuMemFreeAsync", "cuMemAlloc_v2", "cuMemFree_v2"].map(calls);
         conforms(&*driver(&device));
-        let after = ["cuMemAllocAsync", "cuMemFreeAsync", "cuMemAlloc_v2", "cuMemFree_v2"].map(calls);
+        let after = ["cuMemAllocFromPoolAsync", "cuMemFreeAsync", "cuMemAlloc_v2", "cuMemFree_v2"].map(calls);
         let more: Vec<bool> = before.iter().zip(after).map(|(before, after)| after > *before).collect();
         assert_eq!(more, [ordered, ordered, !ordered, !ordered], "{profile}");
     }
@@ -249,4 +250,46 @@ fn memory_that_is_on_its_way_back_is_waited_for() {
     assert!(calls("cuMemPoolTrimTo") > before, "another library may have CUDA's pool keep what is freed");
     let full = upload(1 << 19);
     assert!(matches!(full, Err(Error::OutOfMemory { .. })), "{full:?}");
+}
+
+/// CUDA's pool keeps what we free, and other users of the device lack it, as much as our own pool may keep: a
+/// quarter of the device's memory, or what the program says.
+#[test]
+fn memory_that_is_not_kept_goes_back_to_the_system() {
+    const MIB: usize = 1 << 20;
+    let found = cuda::found_at(&standin());
+    let number = number(0);
+    // SAFETY: the function takes numbers.
+    unsafe { (CONTROL.capacity)(0, number as i32, 16 * MIB) };
+    let device = crate::device::testing::open_from(&standin(), DeviceType::Cuda, number).unwrap();
+    let stream = device.stream().unwrap();
+    let upload = || stream.upload(&from_arrow(&Int64Array::from(vec![7; 2 * MIB / 8])).unwrap()).unwrap();
+    let many = [upload(), upload(), upload()];
+    stream.synchronise().unwrap();
+    drop(many);
+    assert_eq!(device.memory_usage().kept, 4 * MIB, "{:?}", device.memory_usage());
+
+    let mut other = Native::<cuda::Cuda>::look(found, number).unwrap();
+    other.ordered_memory = false;
+    // SAFETY: memory that nothing uses, and a live stream.
+    unsafe {
+        let theirs = other.stream(0).unwrap();
+        stream.synchronise().unwrap();
+        // The service stream frees memory in its own time.
+        let got = |bytes| {
+            (0..1000).find_map(|_| {
+                stream.synchronise().unwrap();
+                std::thread::sleep(std::time::Duration::from_millis(1));
+                other.alloc(bytes, theirs).ok()
+            })
+        };
+        let most = got(12 * MIB).unwrap();
+        assert!(other.alloc(MIB, theirs).unwrap_err().out_of_memory);
+        device.set_memory_kept(0);
+        let rest = got(4 * MIB).unwrap();
+        for memory in [most, rest] {
+            other.free(memory, theirs).unwrap();
+        }
+        other.destroy_stream(theirs).unwrap();
+    }
 }
