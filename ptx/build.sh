@@ -9,7 +9,8 @@
 # If both are present, DEVICE_RUSTC and DEVICE_CARGO choose. Intermediate files go to TARGET_ROOT
 # (target/device), uncompressed images, FAMILY.ARCH.ptx or .hsaco, to images in it.
 # FAMILIES restricts the build to these families; STALE=1 restricts it to those whose sources have changed.
-# ARCHES (sm_75 gfx90a …) restricts the architectures, for work on one kernel; then no archives are written.
+# ARCHES (sm_75 gfx90a …) restricts the architectures, for work on one kernel; then no archives are written to
+# ptx/images, and those elsewhere have images of these only.
 set -euo pipefail
 here=$(cd "$(dirname "$0")/.." && pwd)
 out=$(mkdir -p "${1:-$here/ptx/images}" && cd "${1:-$here/ptx/images}" && pwd)
@@ -80,6 +81,8 @@ images() { # ARCH
 export -f images tool
 export here raw targets families sysroot lld DEVICE_CARGO
 printf '%s\n' $arches | xargs -P "$(nproc)" -I{} bash -c 'images {}'
-[ -n "${ARCHES:-}" ] || tool pack "$raw" "$out" "$("$RUSTC" --version)" $families
+if [ -z "${ARCHES:-}" ] || [ "$out" != "$here/ptx/images" ]; then
+  tool pack "$raw" "$out" "$("$RUSTC" --version)" $families
+fi
 # Fail here, not first in CI, when the checked-in archives have outgrown their limits.
 [ "$out" != "$here/ptx/images" ] || tool check
