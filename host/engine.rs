@@ -30,8 +30,9 @@ pub(crate) type NullCheck = Box<dyn FnOnce(&[u64]) -> Result<()> + Send>;
 
 /// The operations on one kind of memory. The stream's device reaches all arrays: callers have checked that.
 pub(crate) trait Engine: Sync {
-    /// Returns the array in the form in which the engine reads it. On the host this waits for its event.
-    fn admit<'a>(&self, array: &'a DeviceArray) -> Result<Cow<'a, DeviceArray>>;
+    /// Returns the array in the form in which the engine reads it: in memory of the stream's device, also if
+    /// that only shares the memory. On the host this waits for its event.
+    fn admit<'a>(&self, array: &'a DeviceArray, stream: &Stream) -> Result<Cow<'a, DeviceArray>>;
 
     /// Keeps the rows of columns at which a mask of their length is true.
     fn filter(

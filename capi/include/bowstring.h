@@ -579,7 +579,8 @@ BowstringStatus bowstring_array_slice(const struct BowstringArray *array,
 BowstringStatus bowstring_array_wait(const struct BowstringArray *array);
 
 // Returns the array on the device of `stream`. Copies an array that is in host memory; one that is on the
-// device already is shared. Does not synchronise.
+// device already is shared. Waits for work that still writes the host memory, and, if it uploads more
+// than 256 MiB, until the device has copied the first of them.
 //
 // Handles must be NULL or live, `out` NULL or writable.
 BowstringStatus bowstring_array_to_device(const struct BowstringArray *array,
@@ -587,8 +588,8 @@ BowstringStatus bowstring_array_to_device(const struct BowstringArray *array,
                                           struct BowstringArray **out);
 
 // Returns the array in host memory. Copies an array that is on the device of `stream`; one that is in host
-// memory already is shared. Synchronises only if the extent of an imported string array is not known.
-// Exporting the copy waits for it.
+// memory already is shared. Synchronises once if only the device knows an extent, of an imported array's
+// text or views. Waits for all bytes if there are more than 256 MiB. Exporting the copy waits for it.
 //
 // Handles must be NULL or live, `out` NULL or writable.
 BowstringStatus bowstring_array_to_host(const struct BowstringArray *array,
@@ -697,7 +698,8 @@ BowstringStatus bowstring_batch_column(const struct BowstringBatch *batch,
 BowstringStatus bowstring_batch_wait(const struct BowstringBatch *batch);
 
 // Returns the batch on the device of `stream`. Copies columns that are in host memory; those that are on the
-// device already are shared. Does not synchronise.
+// device already are shared. Waits for work that still writes the host memory, and, if it uploads more
+// than 256 MiB, until the device has copied the first of them.
 //
 // Handles must be NULL or live, `out` NULL or writable.
 BowstringStatus bowstring_batch_to_device(const struct BowstringBatch *batch,
@@ -705,8 +707,9 @@ BowstringStatus bowstring_batch_to_device(const struct BowstringBatch *batch,
                                           struct BowstringBatch **out);
 
 // Returns the batch in host memory. Copies columns that are on the device of `stream`; those that are in
-// host memory already are shared. Synchronises only if the extent of an imported string array is not known.
-// Exporting the copy waits for it.
+// host memory already are shared. Synchronises once if only the device knows an extent, of an imported
+// array's text or views. Waits for all bytes if there are more than 256 MiB. Exporting the copy waits for
+// it.
 //
 // Handles must be NULL or live, `out` NULL or writable.
 BowstringStatus bowstring_batch_to_host(const struct BowstringBatch *batch,
@@ -866,7 +869,8 @@ BowstringStatus bowstring_device_open(int32_t device_type,
                                       int64_t device_id,
                                       struct BowstringDevice **out);
 
-// Frees a device handle. Arrays and streams of the device stay valid. NULL is ignored.
+// Frees a device handle. Arrays and streams of the device stay valid. The last of its handles and streams
+// waits for its work. NULL is ignored.
 //
 // `device` must be NULL or a handle from this library that is not used again.
 void bowstring_device_free(struct BowstringDevice *device);
@@ -922,7 +926,8 @@ BowstringStatus bowstring_stream_wrap(const struct BowstringDevice *device,
 // `stream` must be NULL or a live handle.
 BowstringStatus bowstring_stream_synchronise(const struct BowstringStream *stream);
 
-// Frees a stream handle. Work already put on the stream still runs. NULL is ignored.
+// Frees a stream handle. Work already put on the stream still runs. The last of the handles and streams of a
+// device waits for its work. NULL is ignored.
 //
 // `stream` must be NULL or a handle from this library that is not used again.
 void bowstring_stream_free(struct BowstringStream *stream);
@@ -1586,7 +1591,8 @@ const char *bowstring_last_error(void);
 // of about ten thousand rows. The function returns BOWSTRING_STATUS_INTERRUPTED, and its inputs are
 // unchanged, but for a stream of batches that was being read: it has ended, as after any error.
 //
-// Work on GPUs does not ask, and neither do the callbacks of streams that others read. NULL removes the
+// Waits for the producer of an asynchronous stream, or for another thread that reads a stream, ask as well.
+// Work on GPUs does not, and neither do the callbacks of streams that other libraries read. NULL removes the
 // callback. Each thread has its own callback.
 //
 // `interrupted` must be NULL, or a function that may be called with `data` on this thread until another

@@ -167,7 +167,8 @@ pub unsafe extern "C" fn bowstring_array_wait(array: *const BowstringArray) -> B
 }
 
 /// Returns the array on the device of `stream`. Copies an array that is in host memory; one that is on the
-/// device already is shared. Does not synchronise.
+/// device already is shared. Waits for work that still writes the host memory, and, if it uploads more
+/// than 256 MiB, until the device has copied the first of them.
 ///
 /// # Safety
 ///
@@ -186,8 +187,8 @@ pub unsafe extern "C" fn bowstring_array_to_device(
 }
 
 /// Returns the array in host memory. Copies an array that is on the device of `stream`; one that is in host
-/// memory already is shared. Synchronises only if the extent of an imported string array is not known.
-/// Exporting the copy waits for it.
+/// memory already is shared. Synchronises once if only the device knows an extent, of an imported array's
+/// text or views. Waits for all bytes if there are more than 256 MiB. Exporting the copy waits for it.
 ///
 /// # Safety
 ///

@@ -93,7 +93,7 @@ pub unsafe extern "C" fn bowstring_async_batches_metadata(
         let mut held = batches.held();
         let reader = held.as_mut().ok_or_else(given_away)?;
         reader.wait_for_schema()?;
-        put(batches.1.of(&reader.metadata()), out)
+        put(batches.1.of(&reader.metadata())?, out)
     })
 }
 

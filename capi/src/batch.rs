@@ -109,7 +109,8 @@ pub unsafe extern "C" fn bowstring_batch_wait(batch: *const BowstringBatch) -> B
 }
 
 /// Returns the batch on the device of `stream`. Copies columns that are in host memory; those that are on the
-/// device already are shared. Does not synchronise.
+/// device already are shared. Waits for work that still writes the host memory, and, if it uploads more
+/// than 256 MiB, until the device has copied the first of them.
 ///
 /// # Safety
 ///
@@ -128,8 +129,9 @@ pub unsafe extern "C" fn bowstring_batch_to_device(
 }
 
 /// Returns the batch in host memory. Copies columns that are on the device of `stream`; those that are in
-/// host memory already are shared. Synchronises only if the extent of an imported string array is not known.
-/// Exporting the copy waits for it.
+/// host memory already are shared. Synchronises once if only the device knows an extent, of an imported
+/// array's text or views. Waits for all bytes if there are more than 256 MiB. Exporting the copy waits for
+/// it.
 ///
 /// # Safety
 ///
@@ -174,7 +176,7 @@ pub unsafe extern "C" fn bowstring_batch_metadata(
     // SAFETY: the caller's promise.
     guard(|| unsafe {
         let BowstringBatch(batch, said) = borrow(batch, "batch")?;
-        put(said.of(batch.metadata()), out)
+        put(said.of(batch.metadata())?, out)
     })
 }
 

@@ -37,7 +37,8 @@ pub unsafe extern "C" fn bowstring_device_open(
     })
 }
 
-/// Frees a device handle. Arrays and streams of the device stay valid. NULL is ignored.
+/// Frees a device handle. Arrays and streams of the device stay valid. The last of its handles and streams
+/// waits for its work. NULL is ignored.
 ///
 /// # Safety
 ///
@@ -168,7 +169,8 @@ pub unsafe extern "C" fn bowstring_stream_synchronise(stream: *const BowstringSt
     guard(|| unsafe { borrow(stream, "stream")?.0.synchronise() })
 }
 
-/// Frees a stream handle. Work already put on the stream still runs. NULL is ignored.
+/// Frees a stream handle. Work already put on the stream still runs. The last of the handles and streams of a
+/// device waits for its work. NULL is ignored.
 ///
 /// # Safety
 ///

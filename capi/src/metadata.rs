@@ -17,9 +17,15 @@ pub(crate) struct EncodedMetadata(OnceLock<Option<Vec<u8>>>);
 
 impl EncodedMetadata {
     /// Encodes the metadata at the first call; NULL if there is none. Valid as long as `self`.
-    pub fn of(&self, metadata: &BTreeMap<String, String>) -> *const c_char {
-        let bytes = self.0.get_or_init(|| encode(metadata));
-        bytes.as_ref().map_or(null(), |bytes| bytes.as_ptr().cast())
+    pub fn of(&self, metadata: &BTreeMap<String, String>) -> Result<*const c_char> {
+        let bytes = match self.0.get() {
+            Some(bytes) => bytes,
+            None => {
+                let bytes = encode(metadata)?;
+                self.0.get_or_init(|| bytes)
+            }
+        };
+        Ok(bytes.as_ref().map_or(null(), |bytes| bytes.as_ptr().cast()))
     }
 }
 

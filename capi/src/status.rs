@@ -52,7 +52,8 @@ thread_local! {
 /// valid until the thread's next failing call. Never NULL.
 #[unsafe(no_mangle)]
 pub extern "C" fn bowstring_last_error() -> *const c_char {
-    LAST.with_borrow(|last| last.as_ptr())
+    // At the end of a thread, its variables are gone before all destructors have run.
+    LAST.try_with(|last| last.borrow().as_ptr()).unwrap_or(c"".as_ptr())
 }
 
 /// Sets a callback that can end this thread's later calls: for Ctrl-C, a deadline, or a cancelled query.
@@ -61,7 +62,8 @@ pub extern "C" fn bowstring_last_error() -> *const c_char {
 /// of about ten thousand rows. The function returns BOWSTRING_STATUS_INTERRUPTED, and its inputs are
 /// unchanged, but for a stream of batches that was being read: it has ended, as after any error.
 ///
-/// Work on GPUs does not ask, and neither do the callbacks of streams that others read. NULL removes the
+/// Waits for the producer of an asynchronous stream, or for another thread that reads a stream, ask as well.
+/// Work on GPUs does not, and neither do the callbacks of streams that other libraries read. NULL removes the
 /// callback. Each thread has its own callback.
 ///
 /// # Safety
@@ -86,7 +88,7 @@ pub extern "C" fn bowstring_version() -> *const c_char {
 
 fn remember(reason: String) {
     let reason = CString::new(reason.replace('\0', "?")).unwrap_or_default();
-    LAST.with_borrow_mut(|last| *last = reason);
+    let _ = LAST.try_with(|last| last.replace(reason));
 }
 
 fn status(error: &Error) -> BowstringStatus {

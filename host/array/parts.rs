@@ -90,13 +90,26 @@ impl DeviceArray {
     /// Converts an array in memory that the host shares with a device into one of plain host memory, so that
     /// later code on the host handles a single kind of place. The caller must have waited for it.
     pub(crate) fn on_host(&self) -> DeviceArray {
-        if self.place() == Place::CPU {
+        self.relabelled(Place::CPU, true)
+    }
+
+    /// The same array as one of another place, which must reach its memory.
+    pub(crate) fn seen_from(&self, place: Place) -> DeviceArray {
+        self.relabelled(place, false)
+    }
+
+    fn relabelled(&self, place: Place, was_waited_for: bool) -> DeviceArray {
+        if self.place() == place {
             return self.clone();
         }
         let mut parts = self.0.parts.clone();
-        (parts.place, parts.ready) = (Place::CPU, None);
-        parts.children = self.children().iter().map(DeviceArray::on_host).collect();
-        parts.dictionary = self.dictionary().map(DeviceArray::on_host);
+        parts.place = place;
+        if was_waited_for {
+            parts.ready = None;
+        }
+        let relabelled = |part: &DeviceArray| part.relabelled(place, was_waited_for);
+        parts.children = self.children().iter().map(relabelled).collect();
+        parts.dictionary = self.dictionary().map(relabelled);
         DeviceArray::of(parts, self.known_valid())
     }
 

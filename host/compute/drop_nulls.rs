@@ -54,7 +54,7 @@ fn begin<C: Columns>(values: &C, options: &DropOptions, stream: &Stream) -> Resu
     let none = |column| Error::invalid("drop_nulls", format!("column {column} of {}", arrays.len()));
     let (mut masks, mut all_null) = (vec![], false);
     for column in columns {
-        let column = &*engine(stream).admit(arrays.get(column).ok_or_else(|| none(column))?)?;
+        let column = &*engine(stream).admit(arrays.get(column).ok_or_else(|| none(column))?, stream)?;
         match valid("drop_nulls", column, stream)? {
             Valid::These(valid) => masks.push(valid),
             Valid::None => all_null = true,

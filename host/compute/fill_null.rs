@@ -45,7 +45,7 @@ fn begin<C: Columns>(values: &C, scalars: &C::Given<Scalar>, stream: &Stream) ->
 }
 
 fn filled(values: &DeviceArray, scalar: &Scalar, stream: &Stream) -> Result<Pending<DeviceArray>> {
-    let values = &*engine(stream).admit(values)?;
+    let values = &*engine(stream).admit(values, stream)?;
     let (of, to) = (scalar.data_type(), values.data_type());
     if of != to {
         return Err(Error::invalid("fill_null", format!("{of} for nulls among {to}")));

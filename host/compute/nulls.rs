@@ -69,7 +69,7 @@ fn tested<C: Columns>(operation: &'static str, values: &C, null: bool, stream: &
     reach_all(operation, values.arrays(), stream)?;
     let engine = engine(stream);
     values.each(values.boolean_frame(), values.rows(), |values| {
-        let values = &*engine.admit(values)?;
+        let values = &*engine.admit(values, stream)?;
         let rows = valid_rows(operation, values, stream)?;
         if let (None, Some(bits), true) = (&rows, values.possible_nulls(), null) {
             return engine.inverted(values, bits, stream);

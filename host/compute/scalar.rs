@@ -32,7 +32,7 @@ impl Scalar {
     pub fn try_new(array: &DeviceArray) -> Result<Scalar> {
         let host = Stream::cpu();
         reach("scalar", array, &host)?;
-        let array = engine(&host).admit(array)?;
+        let array = engine(&host).admit(array, &host)?;
         match array.len() {
             1 => Ok(Scalar(array.into_owned())),
             rows => Err(Error::invalid("scalar", format!("an array of {rows} rows, not one"))),

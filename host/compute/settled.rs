@@ -22,7 +22,7 @@ pub(super) async fn settled<'a>(
     let mut columns = vec![];
     for column in batch.columns() {
         reach(operation, column, stream)?;
-        columns.push(engine(stream).admit(column)?.into_owned());
+        columns.push(engine(stream).admit(column, stream)?.into_owned());
     }
     let mut plan = Cow::Borrowed(plan);
     // For each node that has become a column of a type that plans do not support: the nodes that can fail its

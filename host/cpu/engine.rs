@@ -54,7 +54,7 @@ fn booleans(bits: Bitmap, len: usize) -> Result<DeviceArray> {
 }
 
 impl Engine for Cpu {
-    fn admit<'a>(&self, array: &'a DeviceArray) -> Result<Cow<'a, DeviceArray>> {
+    fn admit<'a>(&self, array: &'a DeviceArray, _: &Stream) -> Result<Cow<'a, DeviceArray>> {
         admitted(array)
     }
 

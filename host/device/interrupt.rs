@@ -77,31 +77,33 @@ pub fn interruptible<T>(
     with(Some(Current { interrupted, caller: Some(Rc::new(caller)) }), work)
 }
 
+/// The interruption that applies to this thread. Nothing does at the end of a thread, when its variables are
+/// gone but other libraries' destructors may still call this one.
+fn current() -> Option<Current> {
+    CURRENT.try_with(|current| current.borrow().clone()).ok().flatten()
+}
+
 /// Runs `work` with another interruption.
 fn with<T>(current: Option<Current>, work: impl FnOnce() -> T) -> T {
     struct Back(Option<Current>);
     impl Drop for Back {
         fn drop(&mut self) {
-            CURRENT.set(self.0.take());
+            let _ = CURRENT.try_with(|current| current.replace(self.0.take()));
         }
     }
-    let _back = Back(CURRENT.replace(current));
+    let _back = Back(CURRENT.try_with(|old| old.replace(current)).ok().flatten());
     work()
 }
 
 /// Fails if the caller has interrupted its work. Call it between parts of the work.
 pub(crate) fn check() -> Result<()> {
-    let due = CURRENT.with_borrow(|current| match current {
-        None => Ok(None),
-        Some(current) if current.interrupted.is_set() => Err(Error::Interrupted),
-        Some(Current { interrupted, caller: Some(caller) }) => {
-            let due = caller.last.get().elapsed() >= caller.every;
-            Ok(due.then(|| (interrupted.clone(), caller.clone())))
-        }
-        Some(_) => Ok(None),
-    })?;
+    let Some(Current { interrupted, caller }) = current() else { return Ok(()) };
+    if interrupted.is_set() {
+        return Err(Error::Interrupted);
+    }
+    let due = caller.filter(|caller| caller.last.get().elapsed() >= caller.every);
     // The operations that `ask` itself calls are not interruptible.
-    let Some((interrupted, caller)) = due else { return Ok(()) };
+    let Some(caller) = due else { return Ok(()) };
     let ends = with(None, || (caller.ask)());
     caller.last.set(Instant::now());
     if ends {
@@ -112,11 +114,9 @@ pub(crate) fn check() -> Result<()> {
 }
 
 /// How often a thread that waits for others must ask; `None` if nothing can interrupt it.
-fn every() -> Option<Duration> {
-    CURRENT.with_borrow(|current| {
-        let caller = current.as_ref()?.caller.as_ref();
-        Some(caller.map_or(SHORTEST, |caller| caller.every).max(SHORTEST))
-    })
+pub(crate) fn every() -> Option<Duration> {
+    let current = current()?;
+    Some(current.caller.map_or(SHORTEST, |caller| caller.every).max(SHORTEST))
 }
 
 /// Calls `hand_over`, which begins work on other threads, and keeps asking until [`Over`] is dropped. If
@@ -174,10 +174,7 @@ pub(crate) fn apart<T: Send + 'static>(
 impl Interrupted {
     /// The interruption of the work that this thread does.
     pub fn of_this_thread() -> Interrupted {
-        CURRENT.with_borrow(|current| match current {
-            Some(current) => current.interrupted.clone(),
-            None => Interrupted(None),
-        })
+        current().map_or(Interrupted(None), |current| current.interrupted)
     }
 
     fn is_set(&self) -> bool {
@@ -192,13 +189,13 @@ impl Interrupted {
 
     /// Runs a part of that work, on any thread.
     pub fn within<T>(&self, work: impl FnOnce() -> T) -> T {
-        let same = CURRENT.with_borrow(|current| match (current, &self.0) {
+        let same = match (current(), &self.0) {
             (None, None) => true,
             (Some(Current { interrupted: Interrupted(Some(own)), .. }), Some(theirs)) => {
-                Arc::ptr_eq(own, theirs)
+                Arc::ptr_eq(&own, theirs)
             }
             _ => false,
-        });
+        };
         if same {
             return work();
         }

@@ -37,7 +37,7 @@ pub fn export_array(array: &DeviceArray, field: &Field) -> Result<(ArrowDeviceAr
 /// Exports a batch as a struct array with offset 0 and no nulls; otherwise like [`export_array`].
 pub fn export_batch(batch: &DeviceBatch) -> Result<(ArrowDeviceArray, FFI_ArrowSchema)> {
     let schema = FFI_ArrowSchema::try_from(batch.schema().as_ref()).map_err(unwritable)?;
-    Ok((device_array(&rows(batch)?)?, schema))
+    Ok((device_array(&rows(batch, Place::CPU)?)?, schema))
 }
 
 /// Exports an array in host memory once it is ready; otherwise like [`export_array`].
@@ -50,7 +50,7 @@ pub fn export_host_array(array: &DeviceArray, field: &Field) -> Result<(ArrowArr
 /// Exports a batch in host memory once it is ready; otherwise like [`export_batch`].
 pub fn export_host_batch(batch: &DeviceBatch) -> Result<(ArrowArray, FFI_ArrowSchema)> {
     let schema = FFI_ArrowSchema::try_from(batch.schema().as_ref()).map_err(unwritable)?;
-    Ok((host_array(&rows(batch)?)?, schema))
+    Ok((host_array(&rows(batch, Place::CPU)?)?, schema))
 }
 
 pub(super) fn unwritable(error: arrow_schema::ArrowError) -> Error {
@@ -64,14 +64,20 @@ fn check_type(array: &DeviceArray, field: &Field) -> Result<()> {
     Err(Error::invalid("export", format!("{} under a field of {}", array.data_type(), field.data_type())))
 }
 
-/// Converts a batch into a struct array.
-pub(super) fn rows(batch: &DeviceBatch) -> Result<DeviceArray> {
+/// Converts a batch into a struct array: where the column is that reaches all others, or, without columns, at
+/// a place.
+pub(super) fn rows(batch: &DeviceBatch, without_columns: Place) -> Result<DeviceArray> {
     let mut parts = Parts::new(DataType::Struct(batch.schema().fields().clone()), batch.len());
-    parts.place = batch.columns().first().map_or(Place::CPU, DeviceArray::place);
-    if let Some(other) = batch.columns().iter().find(|column| column.place() != parts.place) {
-        return Err(Error::invalid("export", format!("columns on {} and {}", parts.place, other.place())));
-    }
-    parts.children = batch.columns().to_vec();
+    let places = || batch.columns().iter().map(DeviceArray::place);
+    let first = places().next().unwrap_or(without_columns);
+    let reaches_all = |place: &Place| places().all(|other| place.reaches(other));
+    // Without columns, the first place reaches all.
+    let Some(place) = places().chain([first]).find(reaches_all) else {
+        let other = places().find(|other| *other != first).unwrap_or(first);
+        return Err(Error::invalid("export", format!("columns on {first} and {other}")));
+    };
+    parts.place = place;
+    parts.children = batch.columns().iter().map(|column| column.seen_from(place)).collect();
     DeviceArray::try_new(parts)
 }
 
@@ -229,12 +235,20 @@ pub(super) fn exported(array: &ArrowArray) -> Option<&DeviceArray> {
 }
 
 /// The address on the device of the array of these buffers' sizes, if the producer stored the sizes
-/// contiguously.
+/// contiguously. Null pointers have no bytes, whatever their sizes.
 fn sizes_on_the_device(buffers: &[Buffer]) -> Option<usize> {
-    let places = buffers.iter().map(|buffer| buffer.extent_at().map(|size| size.address()));
-    let places: Vec<usize> = places.collect::<Option<_>>()?;
-    let in_a_row = places.windows(2).all(|pair| pair[1].checked_sub(pair[0]) == Some(8));
-    places.first().copied().filter(|_| in_a_row)
+    let (mut start, mut known) = (None, true);
+    for (n, buffer) in buffers.iter().enumerate() {
+        match buffer.extent_at() {
+            Some(size) => {
+                let first = size.address().checked_sub(8 * n);
+                known &= first.is_some() && (start.is_none() || start == first);
+                start = first;
+            }
+            None => known &= buffer.address() == 0,
+        }
+    }
+    start.filter(|_| known)
 }
 
 /// Exports one struct of the tree, with its children and dictionary.

@@ -4,6 +4,8 @@
 use std::collections::BTreeMap;
 use std::ffi::c_char;
 
+use crate::{Error, Result};
+
 /// Decodes metadata. A null pointer means no metadata. Returns `None` if a number is negative. Replaces bytes
 /// that are not UTF-8 with U+FFFD.
 ///
@@ -49,15 +51,19 @@ unsafe fn text(at: &mut *const u8) -> Option<String> {
     }
 }
 
-/// Encodes metadata. Returns `None` if it is empty, or exceeds what the format can hold.
-pub fn encode(metadata: &BTreeMap<String, String>) -> Option<Vec<u8>> {
+/// Encodes metadata; `None` if it is empty. A number or a length beyond 31 bits is an error.
+pub fn encode(metadata: &BTreeMap<String, String>) -> Result<Option<Vec<u8>>> {
     if metadata.is_empty() {
-        return None;
+        return Ok(None);
     }
-    let mut bytes = i32::try_from(metadata.len()).ok()?.to_ne_bytes().to_vec();
+    let number = |number: usize| match i32::try_from(number) {
+        Ok(number) => Ok(number.to_ne_bytes()),
+        Err(_) => Err(Error::invalid("export", format!("metadata with a number or a length of {number}"))),
+    };
+    let mut bytes = number(metadata.len())?.to_vec();
     for text in metadata.iter().flat_map(|(key, value)| [key, value]) {
-        bytes.extend(i32::try_from(text.len()).ok()?.to_ne_bytes());
+        bytes.extend(number(text.len())?);
         bytes.extend(text.as_bytes());
     }
-    Some(bytes)
+    Ok(Some(bytes))
 }

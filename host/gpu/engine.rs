@@ -9,6 +9,7 @@ use bowstring_kernels::map::functions::FunctionCall;
 use bowstring_kernels::program::code::AGGREGATES;
 
 use super::map::{Column, map};
+use super::parts::own;
 use super::program::{self, Loaded};
 use super::structure::logical;
 use super::{
@@ -35,8 +36,12 @@ const LISTED: usize = 256;
 const AHEAD: usize = 2;
 
 impl Engine for Gpu {
-    fn admit<'a>(&self, array: &'a DeviceArray) -> Result<Cow<'a, DeviceArray>> {
-        Ok(Cow::Borrowed(array))
+    fn admit<'a>(&self, array: &'a DeviceArray, stream: &Stream) -> Result<Cow<'a, DeviceArray>> {
+        let place = stream.device().place();
+        Ok(match array.place() == place {
+            true => Cow::Borrowed(array),
+            false => Cow::Owned(array.seen_from(place)),
+        })
     }
 
     fn filter(
@@ -45,6 +50,7 @@ impl Engine for Gpu {
         mask: &DeviceArray,
         stream: &Stream,
     ) -> Result<Pending<Filtered>> {
+        let columns = own(columns, stream);
         filter::filter(&columns.iter().collect::<Vec<_>>(), Source::Array(mask), stream)
     }
 
@@ -64,6 +70,7 @@ impl Engine for Gpu {
             OutOfBounds::Error => Outside::Refused,
             OutOfBounds::Null => Outside::Null,
         };
+        let columns = own(columns, stream);
         take::take(&columns.iter().collect::<Vec<_>>(), rows, indices, outside, stream)
     }
 
@@ -73,7 +80,10 @@ impl Engine for Gpu {
         options: &CastOptions<'_>,
         stream: &Stream,
     ) -> Result<Pending<Vec<DeviceArray>>> {
-        cast::cast(columns, options, stream)
+        let arrays = columns.iter().map(|(values, _)| self.admit(values, stream));
+        let arrays = arrays.collect::<Result<Vec<_>>>()?;
+        let columns: Vec<_> = arrays.iter().zip(columns).map(|(values, (_, to))| (&**values, *to)).collect();
+        cast::cast(&columns, options, stream)
     }
 
     fn concat(
@@ -82,8 +92,9 @@ impl Engine for Gpu {
         host: &'static dyn Engine,
         stream: &Stream,
     ) -> Result<Pending<DeviceArray>> {
-        let joined = concat::concat(arrays, stream)?;
-        let arrays: Vec<DeviceArray> = arrays.iter().copied().cloned().collect();
+        let place = stream.device().place();
+        let arrays: Vec<DeviceArray> = arrays.iter().map(|array| array.seen_from(place)).collect();
+        let joined = concat::concat(&arrays.iter().collect::<Vec<_>>(), stream)?;
         let on = stream.clone();
         Ok(Pending::begin(stream, async move {
             match joined.await? {
@@ -186,6 +197,7 @@ impl Engine for Gpu {
         stream: &Stream,
     ) -> Result<Pending<Filtered>> {
         let program = Loaded::selection(plan, columns, rows, stream)?;
+        let arrays = own(arrays, stream);
         filter::filter(&arrays.iter().collect::<Vec<_>>(), Source::Program(&program), stream)
     }
 

@@ -1,11 +1,22 @@
 //! Arrays that a pass builds without a launch: empty ones, all-null ones, and ones from the results of other
 //! passes.
 
+use std::borrow::Cow;
+
 use arrow_schema::{DataType, UnionMode};
 
 use crate::array::{Bitmap, Buffer, DeviceArray, children, layout, says_null};
 use crate::pass::Pass;
-use crate::{Error, Result};
+use crate::{Error, Result, Stream};
+
+/// Arrays as the device's own: the results share parts of them, and all parts of an array are in one place.
+pub(super) fn own<'a>(arrays: &'a [DeviceArray], stream: &Stream) -> Cow<'a, [DeviceArray]> {
+    let place = stream.device().place();
+    match arrays.iter().all(|array| array.place() == place) {
+        true => Cow::Borrowed(arrays),
+        false => Cow::Owned(arrays.iter().map(|array| array.seen_from(place)).collect()),
+    }
+}
 
 /// Returns an array of another pass as a part of what this pass makes; the pass must have it as an input. One
 /// event then covers the whole.

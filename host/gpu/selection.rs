@@ -2,6 +2,7 @@
 
 use super::filter::filter_by;
 use super::mask::{Mask, Source, Unread};
+use super::parts::own;
 use crate::array::DeviceArray;
 use crate::engine::Selected;
 use crate::pass::{Pass, Pending, Requests};
@@ -45,8 +46,9 @@ impl Selected for Selection {
 
     /// Reads counts once if any column has bitmaps or offsets.
     fn filter(&self, columns: &[DeviceArray], stream: &Stream) -> Result<Pending<Vec<DeviceArray>>> {
+        let columns = own(columns, stream);
         let Some((read, mask)) = &self.mask else {
-            return Ok(Pending::known(Ok(columns.to_vec())));
+            return Ok(Pending::known(Ok(columns.into_owned())));
         };
         let mut pass = Pass::begin("filter", stream)?;
         mask.iter().try_for_each(|mask| pass.input(mask))?;

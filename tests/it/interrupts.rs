@@ -12,8 +12,8 @@ use arrow_array::{
 use arrow_buffer::{BooleanBuffer, NullBuffer, OffsetBuffer};
 use arrow_schema::{DataType, Field};
 use bowstring::compute::{CastOptions, FormatOptions, TakeOptions, cast, filter, is_null, null_count, take};
-use bowstring::exchange::from_arrow;
-use bowstring::{DeviceArray, Error, Result, Stream, interruptible};
+use bowstring::exchange::{from_arrow, import_async_batches};
+use bowstring::{Device, DeviceArray, Error, Result, Stream, interruptible};
 
 use crate::support::work;
 
@@ -64,6 +64,16 @@ fn long_casts_by_arrow_are_interrupted_on_their_way() {
         let interrupted = interruptible(Duration::ZERO, again, work);
         assert!(matches!(interrupted, Err(Error::Interrupted)), "{to}: {interrupted:?}");
     }
+}
+
+/// A producer may say nothing for ever.
+#[test]
+fn a_wait_for_an_asynchronous_stream_is_interrupted() {
+    let (reader, handler) = import_async_batches(&Device::cpu(), 1);
+    let waited = || reader.wait().map(drop);
+    let interrupted = interruptible(Duration::from_millis(1), || true, waited);
+    assert!(matches!(interrupted, Err(Error::Interrupted)), "{interrupted:?}");
+    drop(handler);
 }
 
 #[test]

@@ -222,7 +222,7 @@ fn asynchronous_streams_go_from_one_handle_to_another() {
                 (refused, last_error().as_str()),
                 (Invalid, "C interface: metadata with a negative number")
             );
-            let words = bowstring::ffi::metadata::encode(&said).unwrap();
+            let words = bowstring::ffi::metadata::encode(&said).unwrap().unwrap();
             assert_eq!(bowstring_batches_export_async(there, words.as_ptr().cast(), handler), Ok);
             let mut stream_said = null();
             assert_eq!(bowstring_async_batches_metadata(sent, &mut stream_said), Ok);

@@ -26,8 +26,8 @@ use crate::device::{Device, lock};
 use crate::exchange::import::{batch, import_typed, schema_of, served};
 use crate::exchange::streams::{EINVAL, EIO};
 use crate::ffi::{
-    ArrowAsyncDeviceStreamHandler, ArrowAsyncProducer, ArrowAsyncTask, AsyncHandler, DeviceType,
-    FFI_ArrowSchema, check_schema, metadata,
+    ArrowAsyncDeviceStreamHandler, ArrowAsyncProducer, ArrowAsyncTask, AsyncHandler, FFI_ArrowSchema,
+    check_schema, metadata,
 };
 use crate::{Error, Result};
 
@@ -117,8 +117,8 @@ impl Consumer {
     /// The memory that holds the batches, once the schema has arrived.
     pub fn place(&self) -> Place {
         let here = self.device.place();
-        let device_type = DeviceType::from_abi(lock(&self.state).device_type);
-        Place { device_type: device_type.unwrap_or(here.device_type), ..here }
+        let device_type = lock(&self.state).device_type;
+        served(device_type, here.device_id, &self.device).unwrap_or(here)
     }
 
     /// Changes the state, and wakes the reader.

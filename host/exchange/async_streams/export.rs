@@ -13,9 +13,9 @@ use futures_core::Stream;
 
 use super::link::{Demanded, Link, Sent};
 use super::{ECANCELED, block_on};
-use crate::array::{Batches, DeviceBatch};
+use crate::array::{Batches, DeviceBatch, Place};
 use crate::exchange::export::{device_array_keeping, unwritable};
-use crate::exchange::streams::{EIO, code, placed, rows_of, words};
+use crate::exchange::streams::{EIO, anywhere, code, placed, rows_of, words};
 use crate::ffi::{ArrowDeviceArray, AsyncHandler, DeviceType, FFI_ArrowSchema, metadata};
 use crate::{Error, Result};
 
@@ -32,8 +32,10 @@ pub struct AsyncExport {
     link: Arc<Link>,
     begun: bool,
     schema: SchemaRef,
-    device_type: DeviceType,
+    place: Place,
     batches: Sending,
+    /// The reason why the stream's metadata cannot be sent.
+    refused: Option<Error>,
 }
 
 type Sending = Pin<Box<dyn Stream<Item = Result<DeviceBatch>> + Send>>;
@@ -41,6 +43,10 @@ type Sending = Pin<Box<dyn Stream<Item = Result<DeviceBatch>> + Send>>;
 /// Sends batches to a consumer. All batches must have the given schema and be in one kind of memory. The
 /// source is polled only for batches that the consumer has requested. The first error ends the stream. The
 /// consumer also receives each batch's [`metadata`](DeviceBatch::metadata).
+///
+/// A batch in host memory to which a device still copies blocks the thread that polls until it has arrived:
+/// the interface has no event for host memory. The source can wait for it instead, by
+/// [`download_later`](crate::Stream::download_later).
 ///
 /// ```
 /// # use std::sync::Arc;
@@ -65,22 +71,23 @@ pub fn export_async_batches(
     batches: impl Stream<Item = Result<DeviceBatch>> + Send + 'static,
     handler: AsyncHandler,
 ) -> AsyncExport {
-    let link = Link::new(device_type, None);
-    AsyncExport {
-        handler: Some(handler),
-        link,
-        begun: false,
-        schema,
-        device_type,
-        batches: Box::pin(batches),
-    }
+    exported(schema, anywhere(device_type), batches, handler)
+}
+
+fn exported(
+    schema: SchemaRef,
+    place: Place,
+    batches: impl Stream<Item = Result<DeviceBatch>> + Send + 'static,
+    handler: AsyncHandler,
+) -> AsyncExport {
+    let (handler, link) = (Some(handler), Link::new(place.device_type, None));
+    AsyncExport { handler, link, begun: false, schema, place, batches: Box::pin(batches), refused: None }
 }
 
 /// Sends the batches of an iterator, such as those in [`compute::batches`](crate::compute::batches). The
 /// iterator runs on the thread that polls. Otherwise like [`export_async_batches`].
 pub fn export_async_iterator(batches: Batches, handler: AsyncHandler) -> AsyncExport {
-    let (schema, device_type) = (batches.schema().clone(), batches.place().device_type);
-    export_async_batches(schema, device_type, Always(batches), handler)
+    exported(batches.schema().clone(), batches.place(), Always(batches), handler)
 }
 
 /// Adapts an iterator to a stream that is always ready.
@@ -101,7 +108,9 @@ impl AsyncExport {
     /// Sets the stream's metadata, apart from that of its schema: `additional_metadata` in the C struct.
     pub fn with_metadata(mut self, metadata: &BTreeMap<String, String>) -> AsyncExport {
         if !self.begun {
-            self.link = Link::new(self.device_type, metadata::encode(metadata));
+            let encoded = metadata::encode(metadata);
+            self.refused = encoded.as_ref().err().cloned();
+            self.link = Link::new(self.place.device_type, encoded.unwrap_or_default());
         }
         self
     }
@@ -125,6 +134,7 @@ impl AsyncExport {
         if let Some(missing) = self.handler().missing() {
             return Err(Stop::Failed(Error::out_of_spec(format!("handler.{missing}"), "null")));
         }
+        self.refused.take().map_or(Ok(()), Err)?;
         let schema = FFI_ArrowSchema::try_from(self.schema.as_ref()).map_err(unwritable)?;
         match self.handler().on_schema(schema) {
             0 => Ok(()),
@@ -158,10 +168,11 @@ impl AsyncExport {
         let refused = match next {
             Some(batch) => {
                 // Exported here, so that extracting it cannot fail.
-                let rows = placed(rows_of(&batch, self.schema.fields())?, self.device_type)?;
+                let rows = placed(rows_of(&batch, self.schema.fields(), self.place)?, self.place)?;
                 let array = device_array_keeping(&rows, Some(self.link.clone()))?;
+                let metadata = metadata::encode(batch.metadata())?;
                 self.link.served();
-                self.send(array, metadata::encode(batch.metadata()).as_deref())
+                self.send(array, metadata.as_deref())
             }
             None => match self.handler().on_end() {
                 0 => return Poll::Ready(Err(Stop::Over)),
@@ -203,7 +214,9 @@ impl AsyncExport {
 
     fn tell(&mut self, code: c_int, error: &Error) {
         let (message, metadata) = match error {
-            Error::Producer { message, metadata, .. } => (message.clone(), metadata::encode(metadata)),
+            Error::Producer { message, metadata, .. } => {
+                (message.clone(), metadata::encode(metadata).unwrap_or_default())
+            }
             other => (other.to_string(), None),
         };
         let message = CString::new(message.replace('\0', "\u{fffd}")).unwrap_or_default();

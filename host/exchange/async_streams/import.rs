@@ -87,7 +87,12 @@ impl AsyncBatchReader {
     pub fn wait(mut self) -> Result<Batches> {
         let schema = self.wait_for_schema()?;
         let place = self.consumer.place();
-        let next = move || block_on(std::future::poll_fn(|context| Pin::new(&mut self).poll_next(context)));
+        let next = move || {
+            let next = std::future::poll_fn(|context| Pin::new(&mut self).poll_next(context));
+            let next = block_on(async { next.await.transpose() });
+            self.done |= next.is_err();
+            next.transpose()
+        };
         Ok(Batches::new(schema, place, std::iter::from_fn(next)))
     }
 }

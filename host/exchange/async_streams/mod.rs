@@ -17,6 +17,8 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 
+use crate::Result;
+use crate::device::interrupt;
 use crate::device::sync::thread::{self, Thread};
 
 /// The error code for a consumer that wants no more, or a producer that gives up.
@@ -30,14 +32,21 @@ impl Wake for Sleeper {
     }
 }
 
-/// Runs a future on this thread, which sleeps while the future is pending.
-fn block_on<F: Future>(future: F) -> F::Output {
+/// Runs a future on this thread, which sleeps while the future is pending, but for asking whether its caller
+/// has interrupted it.
+fn block_on<T>(future: impl Future<Output = Result<T>>) -> Result<T> {
     let mut future = pin!(future);
     let waker = Waker::from(Arc::new(Sleeper(thread::current())));
     loop {
         if let Poll::Ready(output) = future.as_mut().poll(&mut Context::from_waker(&waker)) {
             return output;
         }
-        thread::park();
+        match interrupt::every() {
+            None => thread::park(),
+            Some(every) => {
+                interrupt::check()?;
+                thread::park_timeout(every);
+            }
+        }
     }
 }

@@ -10,7 +10,7 @@ use std::ptr::{NonNull, null, null_mut};
 
 use arrow_schema::{Field, Fields};
 
-use crate::array::{Batches, DeviceArray, DeviceBatch, nesting};
+use crate::array::{Batches, DeviceArray, DeviceBatch, Place, nesting};
 use crate::device::sync::atomic::{AtomicU8, Ordering};
 use crate::exchange::export::{device_array, host_array, rows, unwritable};
 use crate::ffi::{
@@ -42,7 +42,7 @@ struct Source {
     /// The next array, which must be of the stream's type; `None` at the end.
     next: Box<dyn FnMut() -> Result<Option<DeviceArray>> + Send>,
     /// The memory of all arrays; `None` for a plain stream, which says nothing of it: the host must read it.
-    device_type: Option<DeviceType>,
+    place: Option<Place>,
     /// The stream has ended, or its source has panicked.
     ended: bool,
     last_error: Option<CString>,
@@ -55,14 +55,14 @@ pub fn export_stream(
     device_type: DeviceType,
     arrays: impl Iterator<Item = Result<DeviceArray>> + Send + 'static,
 ) -> ArrowDeviceArrayStream {
-    device_stream(Source::of_arrays(field, Some(device_type), arrays), device_type)
+    device_stream(Source::of_arrays(field, Some(anywhere(device_type)), arrays), device_type)
 }
 
 /// Exports batches as a device stream; otherwise like [`export_stream`]. A batch with another schema, or in
 /// other memory, is an error.
 pub fn export_batches(batches: Batches) -> ArrowDeviceArrayStream {
-    let device_type = batches.place().device_type;
-    device_stream(Source::of_batches(batches, Some(device_type)), device_type)
+    let place = batches.place();
+    device_stream(Source::of_batches(batches, Some(place)), place.device_type)
 }
 
 /// Exports arrays in memory that the host can read as a plain stream; otherwise like [`export_stream`].
@@ -81,7 +81,7 @@ pub fn export_host_batches(batches: Batches) -> ArrowArrayStream {
 impl Source {
     fn of_arrays(
         field: Field,
-        device_type: Option<DeviceType>,
+        place: Option<Place>,
         mut arrays: impl Iterator<Item = Result<DeviceArray>> + Send + 'static,
     ) -> Source {
         let data_type = field.data_type().clone();
@@ -92,26 +92,26 @@ impl Source {
             array => Ok(array),
         };
         let schema = move || FFI_ArrowSchema::try_from(&field).map_err(unwritable);
-        Source::new(Box::new(schema), Box::new(next), device_type)
+        Source::new(Box::new(schema), Box::new(next), place)
     }
 
-    fn of_batches(mut batches: Batches, device_type: Option<DeviceType>) -> Source {
+    fn of_batches(mut batches: Batches, place: Option<Place>) -> Source {
         let schema = batches.schema().clone();
         let fields = schema.fields().clone();
         let next = move || match batches.next().transpose()? {
-            Some(batch) => rows_of(&batch, &fields).map(Some),
+            Some(batch) => rows_of(&batch, &fields, place.unwrap_or(Place::CPU)).map(Some),
             None => Ok(None),
         };
         let schema = move || FFI_ArrowSchema::try_from(schema.as_ref()).map_err(unwritable);
-        Source::new(Box::new(schema), Box::new(next), device_type)
+        Source::new(Box::new(schema), Box::new(next), place)
     }
 
     fn new(
         schema: Box<dyn Fn() -> Result<FFI_ArrowSchema> + Send>,
         next: Box<dyn FnMut() -> Result<Option<DeviceArray>> + Send>,
-        device_type: Option<DeviceType>,
+        place: Option<Place>,
     ) -> Source {
-        Source { schema, next, device_type, ended: false, last_error: None }
+        Source { schema, next, place, ended: false, last_error: None }
     }
 
     fn pull(&mut self) -> Result<Option<DeviceArray>> {
@@ -122,9 +122,9 @@ impl Source {
         self.ended = true;
         let array = nesting::read(|| (self.next)()).and_then(|array| array);
         self.ended = matches!(array, Ok(None));
-        match (array?, self.device_type) {
+        match (array?, self.place) {
             (Some(array), None) if array.place().device_type.host_accessible() => Ok(Some(array)),
-            (Some(array), declared) => placed(array, declared.unwrap_or(DeviceType::Cpu)).map(Some),
+            (Some(array), declared) => placed(array, declared.unwrap_or(Place::CPU)).map(Some),
             (None, _) => Ok(None),
         }
     }
@@ -145,22 +145,46 @@ impl Source {
     }
 }
 
-/// Converts a batch into a struct array. The batch must have these fields.
-pub(in crate::exchange) fn rows_of(batch: &DeviceBatch, fields: &Fields) -> Result<DeviceArray> {
+/// The place of a stream that declares only a kind of memory.
+pub(in crate::exchange) fn anywhere(device_type: DeviceType) -> Place {
+    Place { device_type, ..Place::CPU }
+}
+
+/// Converts a batch of a stream into a struct array. The batch must have these fields.
+pub(in crate::exchange) fn rows_of(
+    batch: &DeviceBatch,
+    fields: &Fields,
+    declared: Place,
+) -> Result<DeviceArray> {
     if batch.schema().fields() != fields {
         let problem = format!("a batch of {} in a stream of {fields:?}", batch.schema());
         return Err(Error::invalid("export", problem));
     }
-    rows(batch)
+    rows(batch, numbered(declared, 0))
 }
 
-/// Returns the array if it is in the kind of memory that the stream declares.
-pub(in crate::exchange) fn placed(array: DeviceArray, device_type: DeviceType) -> Result<DeviceArray> {
-    if array.place().device_type != device_type {
-        let problem = format!("an array on {} in a stream of {device_type}", array.place());
+/// Returns an array in the kind of memory that the stream declares, or in memory that is reached from there.
+pub(in crate::exchange) fn placed(array: DeviceArray, declared: Place) -> Result<DeviceArray> {
+    let there = array.place();
+    if there.device_type == declared.device_type {
+        return Ok(array);
+    }
+    let here = numbered(declared, there.device_id.max(0));
+    if !here.reaches(there) {
+        let problem = format!("an array on {there} in a stream of {}", declared.device_type);
         return Err(Error::invalid("export", problem));
     }
-    Ok(array)
+    Ok(array.seen_from(here))
+}
+
+/// A stream's place, with a device's number if the stream declares none.
+fn numbered(declared: Place, number: i64) -> Place {
+    match declared {
+        Place { device_type, device_id: -1 } if device_type != DeviceType::Cpu => {
+            Place { device_type, device_id: number }
+        }
+        declared => declared,
+    }
 }
 
 /// The closest `errno` value.

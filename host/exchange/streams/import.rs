@@ -2,12 +2,13 @@
 //! stay alive.
 
 use std::ffi::{CStr, c_char, c_int};
+use std::mem::ManuallyDrop;
 use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, SchemaRef};
 
 use crate::array::{Batches, DeviceArray, Place};
-use crate::device::Device;
+use crate::device::{Device, interrupt};
 use crate::exchange::import::{batch, field_of, import_typed, on_the_host, schema_of, served};
 use crate::ffi::{
     ArrowArray, ArrowArrayStream, ArrowDeviceArray, ArrowDeviceArrayStream, FFI_ArrowSchema, check_schema,
@@ -142,59 +143,63 @@ impl Source {
     ///
     /// The callbacks are what the interface says.
     unsafe fn schema(&mut self) -> Result<FFI_ArrowSchema> {
-        let mut schema = FFI_ArrowSchema::empty();
+        let mut schema = ManuallyDrop::new(FFI_ArrowSchema::empty());
         let code = match self {
             _ if self.is_released() => return Err(Error::out_of_spec("stream", "released")),
             Source::Device(stream) => {
                 let get_schema = stream.get_schema.ok_or_else(|| missing("get_schema"))?;
                 // SAFETY: the caller's promise.
-                unsafe { get_schema(stream, &mut schema) }
+                unsafe { get_schema(stream, &raw mut *schema) }
             }
             Source::Host(stream) => {
                 let get_schema = stream.get_schema.ok_or_else(|| missing("get_schema"))?;
                 // SAFETY: the caller's promise.
-                unsafe { get_schema(stream, &mut schema) }
+                unsafe { get_schema(stream, &raw mut *schema) }
             }
         };
         // SAFETY: the caller's promise.
         unsafe { self.check(code) }?;
+        let schema = ManuallyDrop::into_inner(schema);
         // SAFETY: the caller's promise.
         unsafe { check_schema(&schema) }?;
         Ok(schema)
     }
 
-    /// The next array; a released one at the end.
+    /// The next array; a released one at the end. A producer that fails transfers no ownership, whatever it
+    /// has written: as of the schema.
     ///
     /// # Safety
     ///
     /// The callbacks are what the interface says.
     unsafe fn next(&mut self) -> Result<ArrowDeviceArray> {
-        let mut array = ArrowDeviceArray::empty();
+        let mut array = ManuallyDrop::new(ArrowDeviceArray::empty());
         let code = match self {
             Source::Device(stream) => {
                 let get_next = stream.get_next.ok_or_else(|| missing("get_next"))?;
                 // SAFETY: the caller's promise.
-                unsafe { get_next(stream, &mut array) }
+                unsafe { get_next(stream, &raw mut *array) }
             }
             Source::Host(stream) => {
                 let get_next = stream.get_next.ok_or_else(|| missing("get_next"))?;
-                let mut plain = ArrowArray::empty();
+                let mut plain = ManuallyDrop::new(ArrowArray::empty());
                 // SAFETY: the caller's promise.
-                let code = unsafe { get_next(stream, &mut plain) };
-                array = on_the_host(plain);
+                let code = unsafe { get_next(stream, &raw mut *plain) };
+                array = ManuallyDrop::new(on_the_host(ManuallyDrop::into_inner(plain)));
                 code
             }
         };
         // SAFETY: the caller's promise.
         unsafe { self.check(code) }?;
-        Ok(array)
+        Ok(ManuallyDrop::into_inner(array))
     }
 
-    /// Turns a code other than zero into an error with the producer's message.
+    /// Turns a code other than zero into an error with the producer's message, or into the interruption that
+    /// the producer, which may be this library, came upon.
     unsafe fn check(&mut self, code: c_int) -> Result<()> {
         if code == 0 {
             return Ok(());
         }
+        interrupt::check()?;
         let message: *const c_char = match self {
             // SAFETY: the caller's promise; there has just been an error.
             Source::Device(stream) => stream.get_last_error.map(|get| unsafe { get(stream) }),

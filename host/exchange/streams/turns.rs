@@ -7,6 +7,7 @@
 use std::sync::PoisonError;
 use std::time::Duration;
 
+use crate::device::interrupt;
 use crate::device::sync::thread::{self, ThreadId};
 use crate::device::sync::{Condvar, Mutex, MutexGuard};
 use crate::{Error, Result};
@@ -34,13 +35,14 @@ impl<T> Turns<T> {
         Turns { state: Mutex::new(State { value: Some(value), in_hand_of: None }), returned: Condvar::new() }
     }
 
-    /// Uses the value, after waiting for another thread that uses it. Returns [`Error::Invalid`] on a
-    /// recursive call from the same thread.
+    /// Uses the value, after waiting for another thread that uses it, unless the wait is
+    /// [interrupted](crate::interruptible). Returns [`Error::Invalid`] on a recursive call from the same
+    /// thread.
     pub fn with<R>(&self, body: impl FnOnce(&mut T) -> Result<R>) -> Result<R> {
-        self.with_interrupts(|| false, body)
+        self.with_interrupts(|| interrupt::check().is_err(), body)
     }
 
-    /// Like [`with`](Self::with), but also returns [`Error::Invalid`] if `interrupted` returns true. It is
+    /// Like [`with`](Self::with), but returns [`Error::Interrupted`] if `interrupted` returns true. It is
     /// called repeatedly while another thread uses the value, so that a user can stop waiting.
     pub fn with_interrupts<R>(
         &self,
@@ -62,7 +64,7 @@ impl<T> Turns<T> {
                 // Called without the lock: the answer may take another lock.
                 drop(state);
                 if interrupted() {
-                    return Err(Error::invalid("stream", "interrupted while another thread reads it"));
+                    return Err(Error::Interrupted);
                 }
                 state = self.state();
             }
@@ -162,7 +164,7 @@ mod tests {
                 },
                 |value| Ok(*value),
             );
-            assert!(matches!(refused, Err(Error::Invalid { operation: "stream", .. })), "{refused:?}");
+            assert_eq!(refused, Err(Error::Interrupted));
             assert_eq!(asked, 3);
             done.send(()).unwrap();
         });

@@ -8,6 +8,7 @@ mod foreign;
 mod polls;
 mod releases;
 mod several;
+mod shared;
 mod stale;
 mod tensors;
 mod wakes;

@@ -14,7 +14,7 @@ use bowstring::exchange::{
 use bowstring::ffi::{ArrowArrayStream, ArrowDeviceArray, ArrowDeviceArrayStream, FFI_ArrowSchema};
 use bowstring::{Device, Result};
 
-use super::foreign::{RawDeviceArray, Releases, schema};
+use super::foreign::{RawArray, RawDeviceArray, Releases, schema};
 
 /// An independent definition of `ArrowDeviceArrayStream`.
 #[repr(C)]
@@ -110,6 +110,9 @@ unsafe extern "C" fn get_next(stream: *mut RawStream, out: *mut RawDeviceArray) 
         }
         Step::Fail(code, message) => {
             script.error = message;
+            // Begun, and not given away.
+            // SAFETY: as above.
+            unsafe { (*out).array.release = Some(not_theirs) };
             code
         }
         Step::End => {
@@ -118,6 +121,11 @@ unsafe extern "C" fn get_next(stream: *mut RawStream, out: *mut RawDeviceArray) 
             0
         }
     }
+}
+
+unsafe extern "C" fn not_theirs(_: *mut RawArray) {
+    eprintln!("an array of a call that failed was released");
+    std::process::abort();
 }
 
 unsafe extern "C" fn get_last_error(stream: *mut RawStream) -> *const c_char {
