@@ -7,7 +7,7 @@ use super::cast::cast;
 use super::text::{substring, test_text};
 use super::{CastOptions, computed, concat, engine, nulls, reach};
 use crate::array::Side;
-use crate::expr::plan::{Bytes, Id, Op, Plan, TextTest, number_of};
+use crate::expr::plan::{Bound, Bytes, Id, Op, Plan, TextTest, number_of};
 use crate::{DeviceArray, DeviceBatch, Error, Result, Stream};
 
 /// The plan for a batch of the types that it was bound to, and its columns. Steps that the program cannot run
@@ -29,6 +29,13 @@ pub(super) async fn settled<'a>(
     // rows.
     let mut failing: Vec<Vec<Id>> = vec![vec![]; plan.nodes.len()];
     let texts = computed::texts(&plan);
+    // A test of text takes a constant as it is, also where the same constant becomes a column for others: a
+    // test of a dictionary has other rows than that column.
+    let same = |node: &Bound| match &node.op {
+        Op::Bytes(text) => Some(text.clone()),
+        _ => None,
+    };
+    let same: Vec<Option<Bytes>> = plan.nodes.iter().map(same).collect();
     for id in 0..plan.nodes.len() {
         let node = &plan.nodes[id];
         let input = |columns: &[DeviceArray]| match plan.nodes[node.inputs[0]].op {
@@ -57,11 +64,12 @@ pub(super) async fn settled<'a>(
             }
             // Text operands have become columns in earlier iterations.
             Op::Text(test) => {
-                let side = |input: usize| match &plan.nodes[node.inputs[input]].op {
-                    Op::Column(index) => Ok(Side::Column(&columns[*index])),
-                    Op::Bytes(Bytes(text)) => Ok(Side::Same(text)),
-                    _ => Err(Error::invalid(operation, "no text")),
-                };
+                let side =
+                    |input: usize| match (&same[node.inputs[input]], &plan.nodes[node.inputs[input]].op) {
+                        (Some(Bytes(text)), _) => Ok(Side::Same(text)),
+                        (None, Op::Column(index)) => Ok(Side::Column(&columns[*index])),
+                        _ => Err(Error::invalid(operation, "no text")),
+                    };
                 test_text(*test, side(0)?, side(1)?, batch.len(), stream).await?
             }
             // So have the texts that a condition chooses from.

@@ -6,7 +6,7 @@ use super::cast::{CastOptions, cast};
 use super::engine;
 use crate::array::{Parts, Side};
 use crate::expr::plan::TextTest;
-use crate::{DeviceArray, Result, Stream};
+use crate::{DeviceArray, Error, Result, Stream};
 
 /// Computes the test for each row. If one side is a dictionary and the other is the same for all rows, the
 /// test runs on the dictionary's values, and each row gets the result of its key.
@@ -24,6 +24,13 @@ pub(super) async fn test_text(
     if let Some((column, values)) = dictionary(right) {
         let tested = test_text(test, left, Side::Column(values), values.len(), stream);
         return by_key(column, Box::pin(tested).await?, stream).await;
+    }
+    for side in [left, right] {
+        if let Side::Column(column) = side
+            && column.len() != rows
+        {
+            return Err(Error::invalid("expression", format!("{} texts for {rows} rows", column.len())));
+        }
     }
     engine(stream).test_text(test, left, right, rows, stream).await
 }
