@@ -35,7 +35,7 @@ fn hashed(hash: u64, value: &Value, of: &DataType) -> u64 {
     match (value, of) {
         (value, Dictionary(_, of)) => hashed(hash, value, of),
         (value, RunEndEncoded(_, of)) => hashed(hash, value, of.data_type()),
-        (Value::Null, _) => mixed(hash, 0x6e75_6c6c_6e75_6c6c),
+        (Value::Null, _) => mixed(hash, 0x6e75_6c6c_6e75_6c6c).rotate_left(32),
         (Value::Bytes(bytes), of)
             if of.is_string() || of.is_binary() && !matches!(of, FixedSizeBinary(_)) =>
         {

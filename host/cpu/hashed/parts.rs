@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use bowstring_kernels::group::parts::{NULL, SEED, mixed, part_of};
+use bowstring_kernels::group::parts::{SEED, mixed, null_hash, part_of};
 
 use super::super::memory;
 use super::super::sort::{CHUNK, by_digit};
@@ -110,7 +110,7 @@ impl Key<'_> {
     fn add_each(&self, rows: Range<usize>, out: &mut [u64], add: impl Fn(usize, u64) -> u64) {
         for (row, hash) in rows.zip(out) {
             let valid = self.valid.is_none_or(|valid| valid.get(row));
-            *hash = if valid { add(row, *hash) } else { mixed(*hash, NULL) };
+            *hash = if valid { add(row, *hash) } else { null_hash(*hash) };
         }
     }
 
@@ -118,7 +118,7 @@ impl Key<'_> {
     fn add_text_hashes(&self, text: &impl Layout, rows: Range<usize>, out: &mut [u64]) -> Result<()> {
         for (row, hash) in rows.zip(out) {
             if !self.valid.is_none_or(|valid| valid.get(row)) {
-                *hash = mixed(*hash, NULL);
+                *hash = null_hash(*hash);
                 continue;
             }
             let bytes = text.row(row).ok_or_else(|| outside(row))?;

@@ -88,7 +88,14 @@ kernel! {
 }
 
 /// The word of a null among hashes.
-pub const NULL: u64 = 0x6e75_6c6c_6e75_6c6c;
+const NULL: u64 = 0x6e75_6c6c_6e75_6c6c;
+
+/// The hash of a row that is null in the next column. Its halves are exchanged, so that no value of that
+/// column has the same whatever the hash before it.
+#[inline(always)]
+pub fn null_hash(before: u64) -> u64 {
+    mixed(before, NULL).rotate_left(32)
+}
 
 /// Rows whose value fits a word.
 trait Packed: Hashed {
@@ -173,7 +180,7 @@ fn words(args: &Words, rows: impl Packed, wave: &mut Wave) {
             let valid = rows.is_valid(row);
             let word = if args.bits == 0 {
                 let before = if first { args.seed } else { args.before.get(row) };
-                let hash = if valid { rows.hash(row, before, l) } else { Some(mixed(before, NULL)) };
+                let hash = if valid { rows.hash(row, before, l) } else { Some(null_hash(before)) };
                 if hash.is_none() {
                     args.fault.min(l, 0, row);
                 }

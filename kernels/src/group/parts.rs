@@ -1,6 +1,6 @@
 //! Parts of rows: the hash of a row's keys chooses one.
 
-pub use super::keys::NULL;
+pub use super::keys::null_hash;
 pub use crate::encoded::equal::mixed;
 use crate::encoded::rows::tile;
 use crate::memory::{In, Out};
