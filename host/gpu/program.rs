@@ -35,7 +35,7 @@ use crate::rules::fill_null;
 use crate::{Error, Result, Stream};
 use failures::Failures;
 use lower::{Code, End, lower};
-use needs::repeated;
+use needs::{check_numbers, repeated};
 use terms::taken;
 
 /// The rows from which on arithmetic gives a wave a whole tile: fewer rows would leave processors of a large
@@ -74,10 +74,7 @@ impl Loaded {
             }
         }
         loop {
-            // Instructions name a column by sixteen bits.
-            if used.len().max(plan.outputs.len()) > usize::from(u16::MAX) {
-                return Err(Error::invalid("expression", format!("{} columns at once", used.len())));
-            }
+            check_numbers(&plan, used.len())?;
             let mut ends = ends(&plan);
             let part = match repeated(&plan) {
                 Some(part) => part,

@@ -26,6 +26,7 @@ use crate::threads::{among_threads, each_part};
 
 pub(super) use columns::ranks_of;
 use columns::{flatten, keys, measured, unmeasured_keys};
+use keys::{Keys, Source};
 use ordered::{first, ordered, starts_of_groups};
 pub(super) use radix::CHUNK;
 use radix::LEAF;
@@ -37,10 +38,11 @@ pub(super) fn sort_to_indices(
     pool: &HostPool,
 ) -> Result<DeviceArray> {
     among_threads(rows_of(columns) > LEAF, |_| {
-        let (columns, rows) = flattened("sort_to_indices", columns, pool)?;
+        let (flat, rows) = flattened("sort_to_indices", columns, pool)?;
         let limit = limit.map_or(rows, |limit| limit.min(rows));
         // To measure the columns would take as long as to find a few first rows.
-        let keys = unmeasured_keys(&columns, rows)?;
+        let keys = unmeasured_keys(&flat, rows)?;
+        check_text(&keys, columns, 2)?;
         let order = match first(&keys, limit, pool)? {
             Some(first) => first,
             None => ordered(&measured(keys)?, pool)?,
@@ -57,8 +59,10 @@ pub(super) fn ranks(
     pool: &HostPool,
 ) -> Result<DeviceArray> {
     among_threads(values.len() > LEAF, |_| {
-        let (columns, rows) = flattened("rank", &[(values, options)], pool)?;
-        let keys = keys(&columns, rows)?;
+        let columns = [(values, options)];
+        let (flat, rows) = flattened("rank", &columns, pool)?;
+        let keys = keys(&flat, rows)?;
+        check_text(&keys, &columns, 2)?;
         let order = ordered(&keys, pool)?;
         let order = memory::plain::<u32>(memory::bytes(&order)).expect("our own memory");
         let new = starts_of_groups(&keys, Some(order), pool)?;
@@ -84,10 +88,9 @@ pub(super) fn ranks(
 pub(super) fn partition(columns: &[DeviceArray], pool: &HostPool) -> Result<DeviceArray> {
     let columns: Vec<_> = columns.iter().map(|column| (column, SortOptions::default())).collect();
     among_threads(rows_of(&columns) > LEAF, |_| {
-        let (columns, rows) = flattened("partition", &columns, pool)?;
-        let keys = keys(&columns, rows)?;
-        let parts = (0..rows).step_by(CHUNK).map(|first| first..rows.min(first + CHUNK));
-        each_part(parts, |part| keys.check(part))?.into_iter().collect::<Result<()>>()?;
+        let (flat, rows) = flattened("partition", &columns, pool)?;
+        let keys = keys(&flat, rows)?;
+        check_text(&keys, &columns, 1)?;
         let new = starts_of_groups(&keys, None, pool)?;
         let new = &new.bytes()[..rows];
         let count: usize = new.iter().map(|new| usize::from(*new)).sum();
@@ -96,6 +99,17 @@ pub(super) fn partition(columns: &[DeviceArray], pool: &HostPool) -> Result<Devi
         memory::values_mut::<u32>(&mut memory).iter_mut().zip(starts).for_each(|(out, (row, _))| *out = row);
         numbers(memory.freeze(count * 4), count)
     })
+}
+
+/// Checks that text which may be wrong is inside of its buffers, if there are so many columns of text or
+/// more. Items are made of the first, which checks it.
+fn check_text(keys: &Keys<'_>, columns: &[(&DeviceArray, SortOptions)], least: usize) -> Result<()> {
+    let texts = keys.parts.iter().filter(|part| matches!(part.source, Source::Bytes(_)));
+    if texts.count() < least || columns.iter().all(|(column, _)| column.known_valid()) {
+        return Ok(());
+    }
+    let parts = (0..keys.rows).step_by(CHUNK).map(|first| first..keys.rows.min(first + CHUNK));
+    each_part(parts, |part| keys.check(part))?.into_iter().collect()
 }
 
 /// Moves numbers to the places of a digit, which is `bits` wide, `shift` bits above the lowest. Equal digits

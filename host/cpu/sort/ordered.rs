@@ -41,8 +41,9 @@ fn ordered_by<I: Item>(keys: &Keys<'_>, pool: &HostPool) -> Result<Buffer> {
     let rows = keys.rows;
     if rows <= radix::LEAF
         // A part with the same rows follows, unless the column has nothing but nulls.
-        && let [Part { source: Source::Nulls, valid: Some(valid), descending }, Part { valid: Some(_), .. }] =
-            &keys.parts[..]
+        && let [Part { source: Source::Nulls, valid: Some(valid), descending }, values] = &keys.parts[..]
+        && values.valid.is_some()
+        && !matches!(values.source, Source::Nulls)
     {
         return valid_rows::<I>(keys, *valid, !descending, pool);
     }

@@ -208,6 +208,10 @@ pub(super) async fn to_lists(
     }
     let mut pass = cast.begin(&[values])?;
     let (rows, width) = (values.len(), offset_width(to)?);
+    // The place of a row's first item is kept in an offset of the new lists.
+    if width == 4 && u32::try_from(values.children()[0].len()).is_err() {
+        return Err(pass.unsupported(values.data_type()));
+    }
     let mut requests = Requests::default();
     let mut node =
         Planner { pass: &pass, requests: &mut requests, rows, in_order: false }.viewed(values, width)?;

@@ -4,6 +4,7 @@
 use bowstring_kernels::map::function::Number;
 
 use crate::expr::plan::{Id, Op, Plan};
+use crate::{Error, Result};
 
 /// The values and truths that a node needs at hand.
 #[derive(Clone, Copy, Default)]
@@ -166,4 +167,13 @@ pub(super) fn repeated(plan: &Plan) -> Option<Id> {
         .chain(&plan.outputs)
         .fold(0, |sum: usize, root| sum.saturating_add(steps[*root]));
     (0..plan.nodes.len()).find(|id| all > STEPS && uses[*id] > 1 && steps[*id] >= PART)
+}
+
+/// Checks that sixteen bits number a program's columns, its outputs, and its steps if a row may fail in one.
+pub(super) fn check_numbers(plan: &Plan, columns: usize) -> Result<()> {
+    let steps = if plan.can_fail() { plan.nodes.len() } else { 0 };
+    if columns.max(plan.outputs.len()).max(steps) > usize::from(u16::MAX) {
+        return Err(Error::invalid("expression", format!("{columns} columns and {steps} steps at once")));
+    }
+    Ok(())
 }
