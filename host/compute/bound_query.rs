@@ -39,7 +39,7 @@ pub(super) enum Results {
 
 /// The groups of batches that arrive one by one. The memory it takes depends on the number of groups, not of
 /// rows. On the CPU, rows of small batches wait and are grouped together: a million, or more if they have
-/// many groups, but at most 2 GiB, or a quarter of the query's [limit](super::Query::group_limit). Rows whose
+/// many groups, but at most 1 GiB, or a quarter of the query's [limit](super::Query::group_limit). Rows whose
 /// floats are summed do not wait, since such sums depend on the batches, and all devices have to agree.
 ///
 /// ```

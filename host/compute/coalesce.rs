@@ -120,7 +120,7 @@ impl Coalescer {
             return self.add(filter(batch, mask, &self.stream));
         };
         reach("coalesce", mask, &self.stream)?;
-        check_mask(mask)?;
+        check_mask("coalesce", mask)?;
         reach_all("coalesce", batch.columns(), &self.stream)?;
         let (schema, target, completed) = (&self.schema, self.target, &mut self.completed);
         let mut complete = |columns| {

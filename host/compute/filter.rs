@@ -37,7 +37,7 @@ pub fn filter<C: Columns>(values: &C, mask: &DeviceArray, stream: &Stream) -> Pe
 fn begin<C: Columns>(values: &C, mask: &DeviceArray, stream: &Stream) -> Result<Pending<C>> {
     let _current = stream.enter()?;
     reach("filter", mask, stream)?;
-    check_mask(mask)?;
+    check_mask("filter", mask)?;
     check_rows(values, mask.len())?;
     reach_all("filter", values.arrays(), stream)?;
     let (frame, kept) = (values.frame(), engine(stream).filter(values.arrays(), mask, stream)?);

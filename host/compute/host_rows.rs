@@ -2,15 +2,35 @@
 
 use std::sync::Arc;
 
-use arrow_schema::{DataType, FieldRef, Schema};
+use arrow_schema::{DataType, Schema};
 
-use super::arrays::bytes_of;
+use super::arrays::{bytes_in, bytes_of};
 use super::evaluated::begin;
 use super::parking::{Parking, moved};
 use super::{CastOptions, cast, check_cast, concat};
 use crate::array::any_part;
 use crate::pass::readable;
+use crate::rules::{value_type, with_parts};
 use crate::{DeviceArray, DeviceBatch, Error, Result, Stream};
+
+/// The most bytes of rows that are concatenated if a column has offsets of 32 bits, which end at 2 GiB: a
+/// batch may come on top.
+const MOST_WITH_SHORT_OFFSETS: usize = 1 << 30;
+
+/// The bytes that rows with columns of these types may take before they are parked, of those that a program
+/// gives them.
+pub(super) fn bounded<'a>(
+    memory: Option<usize>,
+    types: impl IntoIterator<Item = &'a DataType>,
+) -> Option<usize> {
+    use DataType::*;
+    let is_short = |part: &DataType| matches!(part, Utf8 | Binary | List(_) | ListView(_) | Map(..));
+    let memory = memory?;
+    Some(match types.into_iter().any(|of| any_part(of, is_short)) {
+        true => memory.min(MOST_WITH_SHORT_OFFSETS),
+        false => memory,
+    })
+}
 
 /// Rows in host memory.
 #[derive(Clone, Debug)]
@@ -87,14 +107,49 @@ pub(super) async fn arrived(columns: Vec<DeviceArray>, stream: &Stream) -> Resul
 pub(super) async fn parked(column: &DeviceArray, stream: &Stream) -> Result<DeviceArray> {
     let (of, options) = (column.data_type(), CastOptions::default());
     let packed = packed(of);
-    let casts = |from: &DataType, to: &DataType| match check_cast(from, to, &options, stream) {
+    let is_cast = &packed != of && is_cast_and_back(of, &packed, stream)?;
+    let column = if is_cast { cast(column, &packed, &options, stream).await? } else { column.clone() };
+    stream.download_later(&column)?.await
+}
+
+/// Columns of rows that outlive the batches they were taken from may hold so many bytes, or so many for each
+/// row, before their contents are copied.
+const FEW_BYTES: usize = 1 << 20;
+const BYTES_OF_ROW: usize = 128;
+
+/// A column without the contents of other rows, if it holds on to much of these: views share the text of all
+/// rows of their batch, and a dictionary keeps the values that no key refers to.
+pub(super) async fn compacted(column: DeviceArray, stream: &Stream) -> Result<DeviceArray> {
+    if bytes_of(&column) <= FEW_BYTES.max(column.len().saturating_mul(BYTES_OF_ROW)) {
+        return Ok(column);
+    }
+    let (of, options) = (column.data_type().clone(), CastOptions::default());
+    let bare = packed(value_type(&of));
+    if bare == of || !is_cast_and_back(&of, &bare, stream)? {
+        return Ok(column);
+    }
+    let bare = cast(&column, &bare, &options, stream).await?;
+    cast(&bare, &of, &options, stream).await
+}
+
+/// The rows of a batch, each column [`compacted`].
+pub(super) async fn compacted_rows(rows: DeviceBatch, stream: &Stream) -> Result<DeviceBatch> {
+    let mut columns = Vec::with_capacity(rows.columns().len());
+    for column in rows.columns() {
+        columns.push(compacted(column.clone(), stream).await?);
+    }
+    Ok(DeviceBatch::try_new(rows.schema().clone(), columns, rows.len())?
+        .with_metadata(rows.metadata().clone()))
+}
+
+/// Whether a stream's device casts from one type to another one, and back.
+fn is_cast_and_back(from: &DataType, to: &DataType, stream: &Stream) -> Result<bool> {
+    let casts = |from: &DataType, to: &DataType| match check_cast(from, to, &CastOptions::default(), stream) {
         Ok(()) => Ok(true),
         Err(Error::Unsupported { .. }) => Ok(false),
         Err(error) => Err(error),
     };
-    let is_cast = &packed != of && casts(of, &packed)? && casts(&packed, of)?;
-    let column = if is_cast { cast(column, &packed, &options, stream).await? } else { column.clone() };
-    stream.download_later(&column)?.await
+    Ok(casts(from, to)? && casts(to, from)?)
 }
 
 /// A type in which rows have no contents but their own. A type that keeps nulls elsewhere than in a bitmap
@@ -104,16 +159,11 @@ fn packed(of: &DataType) -> DataType {
     if any_part(of, |part| matches!(part, Dictionary(..) | RunEndEncoded(..) | Union(..))) {
         return of.clone();
     }
-    let field = |of: &FieldRef| Arc::new((**of).clone().with_data_type(packed(of.data_type())));
-    match of {
+    match with_parts(of, &packed) {
         Utf8View => LargeUtf8,
         BinaryView => LargeBinary,
-        List(item) => List(field(item)),
-        LargeList(item) | ListView(item) | LargeListView(item) => LargeList(field(item)),
-        FixedSizeList(item, size) => FixedSizeList(field(item), *size),
-        Map(entries, sorted) => Map(field(entries), *sorted),
-        Struct(fields) => Struct(fields.iter().map(field).collect()),
-        of => of.clone(),
+        ListView(item) | LargeListView(item) => LargeList(item),
+        of => of,
     }
 }
 
@@ -129,7 +179,39 @@ pub(super) fn retyped(old: &DeviceBatch, columns: Vec<DeviceArray>) -> Result<De
     DeviceBatch::try_new(Arc::new(Schema::new(fields.collect::<Vec<_>>())), columns, old.len())
 }
 
-/// The bytes of the buffers of a batch.
+/// The bytes of the rows of a batch, or of its buffers where these have text.
 pub(super) fn batch_bytes(batch: &DeviceBatch) -> usize {
-    batch.columns().iter().map(bytes_of).sum()
+    batch.columns().iter().map(bytes_in).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow_schema::Field;
+
+    use super::*;
+
+    #[test]
+    fn less_is_kept_of_columns_with_short_offsets() {
+        let field = |of: &DataType| Arc::new(Field::new("a", of.clone(), true));
+        let long = [DataType::Int64, DataType::Utf8View, DataType::LargeBinary];
+        let nested = |of: &DataType| {
+            [
+                of.clone(),
+                DataType::Struct([field(&DataType::Int8), field(of)].into_iter().collect()),
+                DataType::FixedSizeList(field(of), 2),
+                DataType::LargeList(field(of)),
+                DataType::Dictionary(Box::new(DataType::Int32), Box::new(of.clone())),
+                DataType::RunEndEncoded(field(&DataType::Int32), field(of)),
+            ]
+        };
+        let short = [DataType::Utf8, DataType::Binary, DataType::List(field(&DataType::Int8))];
+        for of in long.iter().flat_map(nested) {
+            assert_eq!(bounded(Some(8 << 30), [&of]), Some(8 << 30), "{of}");
+            assert_eq!(bounded(None, [&of]), None, "{of}");
+        }
+        for of in short.iter().flat_map(nested) {
+            assert_eq!(bounded(Some(8 << 30), long.iter().chain([&of])), Some(1 << 30), "{of}");
+            assert_eq!(bounded(Some(1000), [&of]), Some(1000), "{of}");
+        }
+    }
 }

@@ -8,7 +8,7 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::arrays::unnamed;
-use super::host_rows::batch_bytes;
+use super::host_rows::{batch_bytes, bounded};
 use super::join::{PreparedJoin, Visited, check_side, hashed_keys};
 use super::join_options::JoinOptions;
 use super::logical_null_count;
@@ -50,8 +50,9 @@ impl JoinBuild {
         JoinBuild { options, memory, parking, stream, held, bytes: 0, rows: 0, parked: None }
     }
 
-    /// Parks the rows of both sides in host memory if the left ones take more than so many bytes: then rows
-    /// come in another order. To join parts takes about four times as many.
+    /// Parks the rows of both sides in host memory if the left ones take more than so many bytes, or more
+    /// than 1 GiB if a column has offsets of 32 bits: then rows come in another order. To join parts takes
+    /// about four times as many.
     pub fn memory(self, bytes: usize) -> JoinBuild {
         JoinBuild { memory: Some(bytes), ..self }
     }
@@ -90,6 +91,10 @@ impl JoinBuild {
         // Left rows are not parked before there are any: right rows with null keys depend on that. Buffers of
         // a batch without rows may be large.
         let keys = unnamed(keys.to_vec())?;
+        if self.held.is_empty() && self.parked.is_none() {
+            let columns = left.columns().iter().chain(keys.columns());
+            self.memory = bounded(self.memory, columns.map(DeviceArray::data_type));
+        }
         if self.parked.is_none() && !left.is_empty() {
             self.bytes += self.memory.map_or(0, |_| batch_bytes(left) + batch_bytes(&keys));
         }

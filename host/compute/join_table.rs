@@ -6,10 +6,10 @@ use std::sync::Arc;
 use arrow_schema::DataType;
 
 use super::arrays::computed;
-use super::{TakeOptions, engine, is_not_null, reach, take};
+use super::{CastOptions, TakeOptions, cast, check_cast, engine, is_not_null, reach, take};
 use crate::engine::Table;
 use crate::expr::nth;
-use crate::rules::check_rows;
+use crate::rules::{check_rows, decoded_type, value_type};
 use crate::{DeviceArray, Error, Pending, Result, Stream};
 
 /// Rows that others find by their keys: one side of a join, prepared once for any number of other sides. It
@@ -63,7 +63,16 @@ impl JoinTable {
             let _current = stream.enter()?;
             let rows = rows_of(keys, stream)?;
             let types = keys.iter().map(|key| key.data_type().clone()).collect();
-            let table = engine(stream).table(keys, nulls_equal, stream)?;
+            let table = match encoded(keys) {
+                false => engine(stream).table(keys, nulls_equal, stream)?,
+                true => {
+                    let (keys, on) = (keys.to_vec(), stream.clone());
+                    Pending::begin(stream, async move {
+                        let keys = decoded(keys, &on).await?;
+                        engine(&on).table(&keys, nulls_equal, &on)?.await
+                    })
+                }
+            };
             Ok(table.map(move |table| Ok(JoinTable { table, types, rows })))
         })
     }
@@ -83,7 +92,8 @@ impl JoinTable {
         self.table.groups()
     }
 
-    /// Finds rows by their keys, which have the types of the table's. Does not synchronise.
+    /// Finds rows by their keys, which have the types of the table's. Does not synchronise, unless keys are
+    /// dictionaries, runs or nested. Nested keys of both sides are sorted by each call.
     pub fn find(&self, keys: &[DeviceArray], stream: &Stream) -> Pending<Matches> {
         Pending::begun(|| {
             let _current = stream.enter()?;
@@ -96,7 +106,13 @@ impl JoinTable {
             rows_of(keys, stream)?;
             reach("join", self.table.ids(), stream)?;
             let table = self.clone();
-            let found = self.table.clone().find(keys, stream)?;
+            let found = match encoded(keys) {
+                false => self.table.clone().find(keys, stream)?,
+                true => {
+                    let (keys, on, table) = (keys.to_vec(), stream.clone(), self.table.clone());
+                    Pending::begin(stream, async move { table.find(&decoded(keys, &on).await?, &on)?.await })
+                }
+            };
             Ok(found.map(move |found| Ok(Matches { table, found })))
         })
     }
@@ -160,6 +176,31 @@ impl Matches {
     pub(super) fn found_groups(&self, stream: &Stream) -> Result<DeviceArray> {
         engine(stream).mark(&self.found, self.table.table.groups(), stream)
     }
+}
+
+/// Whether there are dictionaries or runs inside of nested keys, or of nested values.
+fn encoded(keys: &[DeviceArray]) -> bool {
+    keys.iter().any(|key| {
+        value_type(key.data_type()).is_nested() && decoded_type(key.data_type()) != *key.data_type()
+    })
+}
+
+/// Returns keys with values in the place of such dictionaries and runs, where that can be cast: nested keys
+/// of both sides are concatenated to be ranked, and keys or ends of few bits might not number the rows of
+/// both.
+async fn decoded(keys: Vec<DeviceArray>, stream: &Stream) -> Result<Vec<DeviceArray>> {
+    let options = CastOptions::default();
+    let mut plain = Vec::with_capacity(keys.len());
+    for key in keys {
+        let of = decoded_type(key.data_type());
+        let is_cast = of.is_nested() && of != *key.data_type();
+        plain.push(match is_cast.then(|| check_cast(key.data_type(), &of, &options, stream)) {
+            None | Some(Err(Error::Unsupported { .. })) => key,
+            Some(Err(error)) => return Err(error),
+            Some(Ok(())) => cast(&key, &of, &options, stream).await?,
+        });
+    }
+    Ok(plain)
 }
 
 /// Checks keys. Returns the number of their rows.

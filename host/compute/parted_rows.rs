@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::host_rows::{HostRows, uploaded};
+use super::host_rows::{HostRows, bounded, uploaded};
 use super::parking::Parking;
 use super::{TakeOptions, partition_by_hash, take};
 use crate::{DeviceArray, DeviceBatch, Result, Stream};
@@ -63,8 +63,11 @@ impl PartedRows {
         ranges
     }
 
-    /// The rows of some parts, in pieces of so many bytes: of at least a batch's.
+    /// The rows of some parts, in pieces of so many bytes: of at least a batch's, and of no more than
+    /// offsets of 32 bits allow.
     pub fn pieces(&self, parts: &Range<usize>, bytes: usize) -> Result<Vec<Vec<HostRows>>> {
+        let columns = self.batches.first().map_or(&[][..], |batch| batch.rows.columns());
+        let bytes = bounded(Some(bytes), columns.iter().map(DeviceArray::data_type)).unwrap_or(bytes);
         let (mut pieces, mut size) = (vec![], usize::MAX);
         for batch in self.batches.iter().filter(|batch| !batch.rows_of(parts).is_empty()) {
             let own = batch.bytes_of(parts);

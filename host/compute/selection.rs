@@ -38,7 +38,7 @@ impl Selection {
         Pending::begun(|| {
             let _current = stream.enter()?;
             reach("filter", mask, stream)?;
-            check_mask(mask)?;
+            check_mask("filter", mask)?;
             let selected = engine(stream).select(mask, stream)?;
             Ok(Selection::of(selected, mask.len(), stream))
         })
@@ -80,11 +80,11 @@ impl Selection {
     }
 }
 
-pub(super) fn check_mask(mask: &DeviceArray) -> Result<()> {
+pub(super) fn check_mask(operation: &'static str, mask: &DeviceArray) -> Result<()> {
     if *mask.data_type() == DataType::Boolean {
         return Ok(());
     }
-    Err(Error::invalid("filter", format!("the mask is {}, not Boolean", mask.data_type())))
+    Err(Error::invalid(operation, format!("the mask is {}, not Boolean", mask.data_type())))
 }
 
 /// Checks that every array is as long as the mask.

@@ -23,8 +23,9 @@ impl<'a> SortColumn<'a> {
 }
 
 /// Returns the rows of an array in the order of their values, as UInt32: the first `limit` of them, or all.
-/// Rows that are equal stay in their order, which arrow-rs does not promise. With a limit, the CPU does
-/// not sort the other rows. More rows than `u32::MAX` are an error.
+/// Rows that are equal stay in their order, which arrow-rs does not promise. With a limit of
+/// at most a sixteenth of the rows, the CPU does not sort the others, unless many begin alike. More rows than
+/// `u32::MAX` are an error.
 ///
 /// All types have an order, that of arrow-rs:
 ///

@@ -12,11 +12,11 @@ use arrow_schema::SchemaRef;
 
 use super::cuts::cuts;
 use super::evaluated::check;
-use super::host_rows::{HostRows, arrived, batch_bytes, uploaded};
+use super::host_rows::{HostRows, arrived, batch_bytes, bounded, compacted_rows, uploaded};
 use super::parking::Parking;
 use super::sort::{SortColumn, SortOptions, sort_by};
 use super::{concat, reach_all};
-use crate::{DeviceBatch, Error, Result, Stream};
+use crate::{DeviceArray, DeviceBatch, Error, Result, Stream};
 
 /// Rows are sorted before all have come, to keep the first of them, if there are so many.
 const MANY: usize = 1 << 16;
@@ -69,8 +69,9 @@ impl Sorting {
         Sorting { limit: Some(rows), ..self }
     }
 
-    /// Parks rows in host memory once they take more than so many bytes. To sort them takes about three times
-    /// as many. Then the result comes in several batches.
+    /// Parks rows in host memory once they take more than so many bytes, or more than 1 GiB if a column has
+    /// offsets of 32 bits. To sort them takes about three times as many. Then the result comes in several
+    /// batches.
     pub fn memory(self, bytes: usize) -> Sorting {
         Sorting { memory: Some(bytes), ..self }
     }
@@ -93,6 +94,9 @@ impl Sorting {
     /// abandoned: the next call parks them.
     pub async fn push(&mut self, batch: &DeviceBatch) -> Result<()> {
         reach_all("sort_by", batch.columns(), &self.stream)?;
+        if self.schema.is_none() {
+            self.memory = bounded(self.memory, batch.columns().iter().map(DeviceArray::data_type));
+        }
         let schema = self.schema.get_or_insert_with(|| batch.schema().clone());
         check("sort_by", schema, batch)?;
         if let Some((column, _)) = self.by.iter().find(|(column, _)| *column >= batch.columns().len()) {
@@ -123,7 +127,10 @@ impl Sorting {
         let Some(all) = together(&self.held, &self.stream).await? else { return Ok(()) };
         // All rows stay here while they are sorted, because that may fail or be abandoned.
         self.held = vec![all.clone()];
-        let sorted = sorted(&all, &self.by, self.limit, &self.stream).await?;
+        let mut sorted = sorted(&all, &self.by, self.limit, &self.stream).await?;
+        if self.limit.is_some() {
+            sorted = compacted_rows(sorted, &self.stream).await?;
+        }
         self.rows = sorted.len();
         self.bytes = self.memory.map_or(0, |_| batch_bytes(&sorted));
         self.held = vec![sorted];

@@ -26,7 +26,7 @@ use crate::{DeviceArray, Error, Pending, Stream};
 pub fn zip<C: Columns>(mask: &DeviceArray, truthy: &C, falsy: &C, stream: &Stream) -> Pending<C> {
     Pending::begun(|| {
         let _current = stream.enter()?;
-        check_mask(mask)?;
+        check_mask("zip", mask)?;
         if let Some(rows) = [truthy.rows(), falsy.rows()].into_iter().find(|rows| *rows != mask.len()) {
             return Err(Error::invalid("zip", format!("a mask of {} rows for {rows}", mask.len())));
         }

@@ -256,7 +256,8 @@ pub fn last_value(of: impl Into<Expr>) -> Aggregation {
 
 /// The variance of the numbers that are not null, as Float64: the sum of their squared distances to their
 /// mean, divided by their number less `ddof`. 0 is the variance of a population, 1 that of a sample. Null if
-/// there are not more than `ddof` values.
+/// there are not more than `ddof` values. Infinite or NaN if the sum of the values or of the squares is not
+/// finite.
 pub fn variance(of: impl Into<Expr>, ddof: u32) -> Aggregation {
     aggregation("variance", Function::Variance { ddof, root: false }, of.into())
 }

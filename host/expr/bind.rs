@@ -97,7 +97,7 @@ impl Binder<'_> {
         let to = match &value.data_type {
             DataType::Dictionary(_, values) if with_literal && is_text(values) => return Ok(value),
             DataType::Dictionary(_, values) => (**values).clone(),
-            DataType::FixedSizeBinary(_) => DataType::Binary,
+            DataType::FixedSizeBinary(_) => DataType::LargeBinary,
             other if is_text(other) => return Ok(value),
             other => return self.computed(whole, other).map(|()| value),
         };

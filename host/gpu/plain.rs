@@ -1,6 +1,7 @@
 //! Arrays with their values in place of keys and runs.
 
 use arrow_cast::CastOptions;
+use arrow_schema::DataType;
 
 use super::cast::cast;
 use crate::array::DeviceArray;
@@ -16,12 +17,18 @@ pub(crate) async fn decoded(columns: &[DeviceArray], stream: &Stream) -> Result<
     Ok(plain)
 }
 
-/// Returns the array with its values in place of keys and runs, unless these values are nested.
+/// Returns the array with its values in place of keys and runs, unless these values are nested. Text gets
+/// offsets of 64 bits, because it may be much when it is repeated.
 pub(crate) async fn decoded_one(values: &DeviceArray, stream: &Stream) -> Result<DeviceArray> {
     let plain = value_type(values.data_type());
     if plain == values.data_type() || plain.is_nested() {
         return Ok(values.clone());
     }
+    let plain = match plain {
+        DataType::Utf8 => &DataType::LargeUtf8,
+        DataType::Binary => &DataType::LargeBinary,
+        plain => plain,
+    };
     let cast = cast(&[(values, plain)], &CastOptions::default(), stream)?.await?;
     cast.into_iter().next().ok_or_else(|| Error::invalid("cast", "no array"))
 }

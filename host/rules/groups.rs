@@ -1,7 +1,9 @@
 //! Folds of the values of groups: their types, and the order in which floats are added.
 
+use std::sync::Arc;
+
 use arrow_buffer::i256;
-use arrow_schema::DataType;
+use arrow_schema::{DataType, FieldRef};
 
 use crate::expr::plan::number_of;
 use crate::expr::{Fold, Reduction};
@@ -56,6 +58,29 @@ pub(crate) fn value_type(of: &DataType) -> &DataType {
         DataType::RunEndEncoded(_, of) => value_type(of.data_type()),
         of => of,
     }
+}
+
+/// Returns a nested type of which the types inside are others. Unions, dictionaries and runs stay as they
+/// are.
+pub(crate) fn with_parts(of: &DataType, part: &dyn Fn(&DataType) -> DataType) -> DataType {
+    use DataType::*;
+    let field = |of: &FieldRef| Arc::new((**of).clone().with_data_type(part(of.data_type())));
+    match of {
+        List(item) => List(field(item)),
+        LargeList(item) => LargeList(field(item)),
+        ListView(item) => ListView(field(item)),
+        LargeListView(item) => LargeListView(field(item)),
+        FixedSizeList(item, size) => FixedSizeList(field(item), *size),
+        Map(entries, sorted) => Map(field(entries), *sorted),
+        Struct(fields) => Struct(fields.iter().map(field).collect()),
+        of => of.clone(),
+    }
+}
+
+/// Returns the type in which values have the place of keys of dictionaries and runs, at every depth but
+/// inside of unions.
+pub(crate) fn decoded_type(of: &DataType) -> DataType {
+    with_parts(value_type(of), &decoded_type)
 }
 
 /// Divides the sum of decimals by their number, after moving its point by `up` digits. A quotient of more

@@ -14,6 +14,7 @@ mod cast;
 mod cast_devices;
 mod circles;
 mod coalesce;
+mod combinations;
 mod costs;
 mod device;
 mod doctor;

@@ -11,8 +11,8 @@ use crate::{DeviceBatch, Result, Stream};
 /// The bytes that may wait at first.
 const BYTES: usize = 128 << 20;
 
-/// The bytes that may wait at most.
-const MOST_BYTES: usize = 2 << 30;
+/// The bytes that may wait at most: text of 2 GiB would not fit into one array.
+const MOST_BYTES: usize = 1 << 30;
 
 /// Groups are many if there is one for so many rows.
 const MANY: usize = 32;

@@ -21,6 +21,7 @@ use std::sync::Arc;
 use arrow_schema::{Schema, SchemaRef};
 
 use super::evaluated::Evaluated;
+use super::host_rows::bounded;
 use super::{CastOptions, TakeOptions, cast, group, sort_to_indices, take};
 use crate::compute::SortOptions;
 use crate::compute::arrays::empty;
@@ -74,8 +75,10 @@ impl Grouped {
         })
     }
 
-    /// Parks groups in host memory that take more than so many bytes. A single group cannot be divided.
+    /// Parks groups in host memory that take more than so many bytes, or more than 1 GiB if a column has
+    /// offsets of 32 bits. A single group cannot be divided.
     pub fn limited(self, limit: Option<usize>) -> Grouped {
+        let limit = bounded(limit, self.columns.fields.iter().map(|field| field.data_type()));
         Grouped { limit: limit.filter(|_| !self.one), ..self }
     }
 
@@ -144,7 +147,7 @@ impl Grouped {
         for one in &self.kept {
             kept.push(one.of(&keys, columns.columns(), stream).await?);
         }
-        Ok(Partial { keys: first.await?, states, kept })
+        Partial { keys: first.await?, states, kept }.compacted(stream).await
     }
 
     /// Makes results of states.
@@ -187,7 +190,7 @@ impl Grouped {
         for (one, rows) in self.kept.iter().zip(all.kept) {
             kept.push(one.again(rows, stream).await?);
         }
-        Ok(Partial { keys: first.await?, states, kept })
+        Partial { keys: first.await?, states, kept }.compacted(stream).await
     }
 }
 

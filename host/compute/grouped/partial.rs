@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow_schema::DataType;
 
 use crate::compute::arrays::bytes_of;
-use crate::compute::host_rows::{parked, retyped, unparked};
+use crate::compute::host_rows::{compacted, parked, retyped, unparked};
 use crate::compute::parking::{Parking, moved};
 use crate::compute::{TakeOptions, concat, partition_by_hash, take};
 use crate::{DeviceArray, DeviceBatch, Result, Stream};
@@ -55,6 +55,15 @@ impl Partial {
     fn columns(&self) -> impl Iterator<Item = &DeviceArray> {
         let kept = self.kept.iter().flat_map(DeviceBatch::columns);
         self.keys.columns().iter().chain(&self.states).chain(kept)
+    }
+
+    /// The same without the contents of rows that are in no group.
+    pub async fn compacted(self, stream: &Stream) -> Result<Partial> {
+        let mut columns = vec![];
+        for column in self.columns() {
+            columns.push(compacted(column.clone(), stream).await?);
+        }
+        self.with(columns)
     }
 
     /// The same in host memory.

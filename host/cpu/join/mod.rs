@@ -48,6 +48,14 @@ pub(super) fn table(
     Ok(Pending::known(table.map(|table| Arc::new(table) as Arc<dyn Table>)))
 }
 
+fn of_any_length(of: &DataType) -> &DataType {
+    match of {
+        DataType::Utf8 => &DataType::Utf8View,
+        DataType::Binary => &DataType::BinaryView,
+        of => of,
+    }
+}
+
 /// Returns the keys with values in the place of keys of dictionaries and runs.
 fn plain(keys: &[DeviceArray], pool: &HostPool) -> Result<Vec<DeviceArray>> {
     let plain = |array: &DeviceArray| {
@@ -62,7 +70,8 @@ fn plain(keys: &[DeviceArray], pool: &HostPool) -> Result<Vec<DeviceArray>> {
         }
         match of == array.data_type() || of.is_nested() {
             true => Ok(array.into_owned()),
-            false => super::cast::cast(&array, of, &Default::default(), pool),
+            // Views share the text, which repeated might be longer than offsets of 32 bits.
+            false => super::cast::cast(&array, of_any_length(of), &Default::default(), pool),
         }
     };
     keys.iter().map(plain).collect()
