@@ -5,7 +5,8 @@ use datafusion::logical_expr::Operator;
 
 /// Casts whose results are arrow-rs' on both sides. Casts of text depend on formats, and for casts of times
 /// DataFusion checks bounds of its own. DataFusion's arrow-rs divides a float by a power of ten where ours
-/// rounds once: both give the same if each of the two is exact.
+/// rounds once: both give the same if each of the two is exact. It also cuts integers to the bits of a short
+/// decimal, where ours are refused.
 pub(crate) fn same_everywhere(from: &DataType, to: &DataType) -> bool {
     let (digits, most) = match to {
         DataType::Float32 => (7, 10),
@@ -16,6 +17,14 @@ pub(crate) fn same_everywhere(from: &DataType, to: &DataType) -> bool {
         && !(precision <= digits && (0..=most).contains(&scale))
     {
         return false;
+    }
+    if from.is_integer()
+        && let Some(width) = short_decimal(to)
+    {
+        let (own, signed) = (from.primitive_width().unwrap_or(0), from.is_signed_integer());
+        if !always_fits(from, to) && (own > width || own == width && !signed) {
+            return false;
+        }
     }
     let number = |of: &DataType| {
         of.is_integer()
@@ -65,6 +74,15 @@ pub(crate) fn decimals_fit(op: Operator, a: &DataType, b: &DataType) -> bool {
             p1 + up.max(0) <= most && p2 + (-up).max(0) <= most
         }
         _ => p1 + scale - s1 <= most && p2 + scale - s2 <= most,
+    }
+}
+
+/// The bytes of a decimal that integers may not fit.
+fn short_decimal(of: &DataType) -> Option<usize> {
+    match of {
+        DataType::Decimal32(..) => Some(4),
+        DataType::Decimal64(..) => Some(8),
+        _ => None,
     }
 }
 

@@ -33,7 +33,13 @@ pub(crate) struct Chain {
     pub merges: bool,
     /// The aggregate that reduces the rows, if the chain has one.
     pub aggregate: Option<Aggregate>,
+    /// The number of parts of each expression that a next node reads as a column.
+    sizes: Vec<u64>,
 }
+
+/// The most parts that the chain below may add to an expression: a column that is used twice has its parts
+/// twice, so that each of many projections may double them.
+const MOST_ADDED: u64 = 512;
 
 /// An aggregate that reduces rows to one row, or to one for each group.
 #[derive(Debug)]
@@ -137,6 +143,7 @@ impl Chain {
             batch_rows: None,
             merges: false,
             aggregate: None,
+            sizes: vec![1; schema.fields().len()],
         };
         for node in nodes.iter().rev() {
             if !chain.add(node)? {
@@ -153,14 +160,22 @@ impl Chain {
             if self.fetch.is_some() || !self.row.iter().all(|expr| expr.is::<Column>()) {
                 return Ok(false);
             }
+            if self.grows(filter.predicate()) {
+                return Ok(false);
+            }
             self.conditions.push(over(filter.predicate(), &self.row)?);
             if let Some(projection) = filter.projection() {
                 self.row = projection.iter().map(|column| self.row[*column].clone()).collect();
+                self.sizes = projection.iter().map(|column| self.sizes[*column]).collect();
             }
             self.fetch = filter.fetch();
             self.batch_rows = Some(filter.batch_size());
         } else if let Some(projection) = node.downcast_ref::<ProjectionExec>() {
             let exprs = projection.expr().iter();
+            if exprs.clone().any(|one| self.grows(&one.expr)) {
+                return Ok(false);
+            }
+            self.sizes = exprs.clone().map(|one| parts(&one.expr, &self.sizes)).collect();
             match &mut self.aggregate {
                 None => self.row = exprs.map(|one| over(&one.expr, &self.row)).collect::<Result<_>>()?,
                 Some(Aggregate { row, .. }) => {
@@ -175,6 +190,13 @@ impl Chain {
             if self.fetch.is_some() || self.aggregate.is_some() {
                 return Ok(false);
             }
+            let read = aggregate.aggr_expr().iter().flat_map(|function| function.expressions());
+            let read = read.chain(aggregate.filter_expr().iter().flatten().cloned());
+            let mut read = read.chain(aggregate.group_expr().expr().iter().map(|(key, _)| key.clone()));
+            if read.any(|expr| self.grows(&expr)) {
+                return Ok(false);
+            }
+            self.sizes = vec![1; aggregate.schema().fields().len()];
             let arguments = aggregate.aggr_expr().iter().map(|function| {
                 function.expressions().iter().map(|argument| over(argument, &self.row)).collect()
             });
@@ -195,6 +217,19 @@ impl Chain {
             return Ok(false);
         }
         Ok(true)
+    }
+
+    /// Whether an expression is much longer over the chain's input than it is written.
+    fn grows(&self, expr: &Arc<dyn PhysicalExpr>) -> bool {
+        parts(expr, &self.sizes) - parts(expr, &[]) > MOST_ADDED
+    }
+}
+
+/// The number of parts of an expression, over columns of so many parts.
+fn parts(expr: &Arc<dyn PhysicalExpr>, sizes: &[u64]) -> u64 {
+    match expr.downcast_ref::<Column>() {
+        Some(column) => sizes.get(column.index()).copied().unwrap_or(1),
+        None => expr.children().iter().fold(1, |sum: u64, part| sum.saturating_add(parts(part, sizes))),
     }
 }
 

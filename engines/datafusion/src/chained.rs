@@ -6,6 +6,7 @@ use std::sync::Arc;
 use bowstring::Device;
 use datafusion::common::Statistics;
 use datafusion::error::Result;
+use datafusion::physical_plan::aggregates::AggregateExec;
 use datafusion::physical_plan::execution_plan::{
     CardinalityEffect, ChildrenPropertiesMode, ReplaceChildrenOptions,
 };
@@ -305,7 +306,12 @@ impl Operator for Chained {
     }
 
     fn cardinality_effect(&self) -> CardinalityEffect {
+        let has_sets = |node: &Arc<dyn ExecutionPlan>| {
+            node.downcast_ref::<AggregateExec>().is_some_and(|node| node.group_expr().has_grouping_set())
+        };
         match self.program.condition.is_some() || self.top.is_some() || self.aggregates() {
+            // Each set has a row for each of its groups.
+            _ if self.nodes.iter().any(has_sets) => CardinalityEffect::Unknown,
             true => CardinalityEffect::LowerEqual,
             false => CardinalityEffect::Equal,
         }

@@ -3,15 +3,9 @@
 use std::any::Any;
 use std::fmt::Display;
 
-use arrow_schema::DataType;
 use datafusion::common::config_namespace;
 use datafusion::config::{ConfigEntry, ConfigExtension, ConfigField, ConfigOptions, ExtensionOptions, Visit};
 use datafusion::error::Result;
-
-use crate::types::has_short_offsets;
-
-/// The most bytes of rows that are concatenated if a column has offsets of 32 bits, which count to 2 GiB.
-const MOST_BYTES_WITH_SHORT_OFFSETS: usize = 1 << 30;
 
 config_namespace! {
     /// The device that runs our operators, and the thresholds for using it.
@@ -91,61 +85,5 @@ impl DeviceOptions {
     /// The session's options, or the defaults if it has none.
     pub fn of(config: &ConfigOptions) -> DeviceOptions {
         config.extensions.get::<DeviceOptions>().cloned().unwrap_or_default()
-    }
-
-    /// The bytes of rows with columns of these types that an operator keeps on a device and concatenates.
-    pub(crate) fn bytes_kept<'a>(&self, types: impl IntoIterator<Item = &'a DataType>) -> usize {
-        match types.into_iter().any(has_short_offsets) {
-            true => self.device_bytes.min(MOST_BYTES_WITH_SHORT_OFFSETS),
-            false => self.device_bytes,
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::sync::Arc;
-
-    use arrow_schema::Field;
-
-    use super::*;
-
-    /// Concatenated text may not grow to 2 GiB, wherever it is.
-    #[test]
-    fn less_is_kept_of_columns_with_short_offsets() {
-        let mut options = DeviceOptions::default();
-        let field = |of: &DataType| Arc::new(Field::new("a", of.clone(), true));
-        let long = [DataType::Int64, DataType::Utf8View, DataType::LargeBinary];
-        let nested = |of: &DataType| {
-            [
-                of.clone(),
-                DataType::Struct([field(&DataType::Int8), field(of)].into_iter().collect()),
-                DataType::FixedSizeList(field(of), 2),
-                DataType::LargeList(field(of)),
-                DataType::Dictionary(Box::new(DataType::Int32), Box::new(of.clone())),
-            ]
-        };
-        for of in long.iter().flat_map(nested) {
-            assert_eq!(options.bytes_kept([&of]), 8 << 30, "{of}");
-        }
-        let short = [DataType::Utf8, DataType::Binary, DataType::List(field(&DataType::Int8))];
-        for of in short.iter().flat_map(nested) {
-            assert_eq!(options.bytes_kept(long.iter().chain([&of])), 1 << 30, "{of}");
-        }
-        options.device_bytes = 1000;
-        assert_eq!(options.bytes_kept(&short), 1000);
-    }
-
-    #[test]
-    fn entries_can_be_set_again_by_their_keys() -> Result<()> {
-        let mut options = DeviceOptions::default();
-        (options.device, options.in_flight) = ("cpu".to_owned(), 7);
-        let mut config = ConfigOptions::new();
-        config.extensions.insert(DeviceOptions::default());
-        for ConfigEntry { key, value, .. } in options.entries() {
-            config.set(&key, &value.unwrap_or_default())?;
-        }
-        assert_eq!(DeviceOptions::of(&config), options);
-        Ok(())
     }
 }

@@ -5,7 +5,7 @@
 //! | --- | --- |
 //! | `-0.0` equals `0.0` in SQL; bits tell NaNs apart | our total order, zeros as one (`comparison.rs`) |
 //! | integers wrap | an option of ours |
-//! | the sign of a NaN is the processor's, in ours always the same | never compared, ordered or returned |
+//! | a NaN has the processor's sign, ours always the same | never compared, ordered, returned, but in sums |
 //! | `and`, `or` and `case` may skip rows on their right, ours compute all | the right side must never fail |
 //! | the type of a result | must be equal, found by binding, else the expression is left alone |
 

@@ -52,7 +52,7 @@ async fn built(on: On, source: Source, partitions: usize, memory: HostMemory) ->
     let mut uploads = side.uploads(source, &on);
     let mut build = JoinBuild::new(&on.join.options, &stream);
     if on.join.may_be_parked {
-        build = build.memory(side.bytes_kept(&on.options)).parking(memory.parking.clone());
+        build = build.memory(on.options.device_bytes).parking(memory.parking.clone());
     }
     let mut is_first = true;
     loop {
@@ -82,13 +82,6 @@ impl Side {
     fn uploads(&self, source: Source, on: &On) -> Uploads {
         let columns = (self.keys.columns.clone(), self.keys.schema.clone());
         Uploads::new(source, columns, &on.options, &on.counters)
-    }
-
-    /// The bytes of rows, with their keys, that the join keeps on a device.
-    fn bytes_kept(&self, options: &DeviceOptions) -> usize {
-        let computed = self.keys.projection.as_ref().map(|computed| computed.schema());
-        let fields = [Some(&self.keys.schema), computed.as_ref()].into_iter().flatten();
-        options.bytes_kept(fields.flat_map(|schema| schema.fields()).map(|field| field.data_type()))
     }
 
     /// The columns that the join moves, and its keys.

@@ -247,6 +247,10 @@ fn rows(chain: &Chain, inputs: &mut Inputs, shape: &mut Shape) -> Option<Rows> {
             shape.other_moved += usize::from(!fixed);
             continue;
         }
+        // A filter that ends after some rows hides what fails in later ones.
+        if chain.fetch.is_some() && made.can_fail {
+            return None;
+        }
         // The use of a NaN from arithmetic is unknown: the plan may sort or group by it.
         if made.makes_nan || !has_type(&made.expr, &data_type, inputs) {
             return None;

@@ -49,9 +49,8 @@ impl Sorted {
         let all = Inputs::all_of(&task.schema);
         let columns = (all.used().to_vec(), all.schema());
         let memory = task.host_memory();
-        let bytes = task.options.bytes_kept(columns.1.fields().iter().map(|field| field.data_type()));
-        let sorting = Sorting::new(self.order.columns(), &stream);
-        let mut sorting = sorting.memory(bytes).parking(memory.parking.clone());
+        let sorting = Sorting::new(self.order.columns(), &stream).memory(task.options.device_bytes);
+        let mut sorting = sorting.parking(memory.parking.clone());
         if let Some(rows) = self.theirs().fetch() {
             sorting = sorting.limit(rows);
         }

@@ -97,20 +97,6 @@ pub(crate) fn is_flat(data_type: &theirs::DataType) -> bool {
     variable || data_type.is_primitive() || *data_type == Boolean
 }
 
-/// Whether a type, or one inside of it, has offsets of 32 bits.
-pub(crate) fn has_short_offsets(data_type: &ours::DataType) -> bool {
-    use ours::DataType::*;
-    match data_type {
-        Utf8 | Binary | List(_) | ListView(_) | Map(..) => true,
-        LargeList(item) | LargeListView(item) | FixedSizeList(item, _) => has_short_offsets(item.data_type()),
-        Struct(parts) => parts.iter().any(|part| has_short_offsets(part.data_type())),
-        Union(parts, _) => parts.iter().any(|(_, part)| has_short_offsets(part.data_type())),
-        Dictionary(_, values) => has_short_offsets(values),
-        RunEndEncoded(_, values) => has_short_offsets(values.data_type()),
-        _ => false,
-    }
-}
-
 /// Converts a schema to DataFusion's version.
 pub(crate) fn their_schema(from: &ours::Schema) -> theirs::Schema {
     theirs::Schema::new_with_metadata(their_fields(from.fields()), their_metadata(from.metadata()))

@@ -102,6 +102,11 @@ impl Uploads {
                 continue;
             }
             let batch = batch.project(&self.columns).map_err(refused)?;
+            if !fit_together(&batches, &batch) {
+                let bytes = bytes_of(&batch, &all)?;
+                self.put_back.push(Taken::Host { batch: without_others(batch)?, bytes });
+                break;
+            }
             rows += batch.num_rows();
             bytes += bytes_of(&batch, &all)?;
             batches.push(batch);
@@ -199,6 +204,54 @@ impl BatchSource<DeviceBatch> for Uploaded {
     async fn next(&mut self) -> Result<Option<DeviceBatch>> {
         let taken = self.uploads.gathered().await?;
         taken.map(|taken| self.uploads.upload(taken, &self.stream)).transpose()
+    }
+}
+
+/// Whether a batch may be appended to others: keys of dictionaries and ends of runs may be too short to
+/// number the values, or the rows, of all.
+fn fit_together(batches: &[RecordBatch], next: &RecordBatch) -> bool {
+    let [first, ..] = batches else { return true };
+    let rows = batches.iter().map(RecordBatch::num_rows).sum::<usize>() + next.num_rows();
+    (0..next.num_columns()).all(|i| {
+        let column = |batch: &RecordBatch| batch.column(i).clone();
+        match next.column(i).data_type() {
+            DataType::Dictionary(keys, _) => {
+                let values = |batch: &RecordBatch| column(batch).as_any_dictionary().values().clone();
+                let (own, theirs) = (values(next), values(first));
+                let all = batches.iter().map(|batch| values(batch).len()).sum::<usize>() + own.len();
+                Arc::ptr_eq(&own, &theirs) && batches.iter().all(|batch| Arc::ptr_eq(&values(batch), &own))
+                    || all <= most(keys)
+            }
+            DataType::RunEndEncoded(ends, _) => rows <= most(ends.data_type()),
+            of => !has_short_keys(of),
+        }
+    })
+}
+
+/// The most values that keys of a type number, or rows that end there.
+fn most(of: &DataType) -> usize {
+    match of.primitive_width().unwrap_or(0) {
+        1 => i8::MAX as usize,
+        2 => i16::MAX as usize,
+        _ => i32::MAX as usize,
+    }
+}
+
+/// Whether a nested type has dictionaries or runs inside whose keys or ends are shorter than 32 bits.
+fn has_short_keys(of: &DataType) -> bool {
+    use DataType::*;
+    match of {
+        Dictionary(keys, values) => most(keys) < i32::MAX as usize || has_short_keys(values),
+        RunEndEncoded(ends, values) => {
+            most(ends.data_type()) < i32::MAX as usize || has_short_keys(values.data_type())
+        }
+        List(item) | LargeList(item) | ListView(item) | LargeListView(item) | FixedSizeList(item, _) => {
+            has_short_keys(item.data_type())
+        }
+        Map(entries, _) => has_short_keys(entries.data_type()),
+        Struct(fields) => fields.iter().any(|field| has_short_keys(field.data_type())),
+        Union(fields, _) => fields.iter().any(|(_, field)| has_short_keys(field.data_type())),
+        _ => false,
     }
 }
 

@@ -6,6 +6,7 @@ mod fuzz;
 mod groups;
 mod joins;
 mod limits;
+mod odd_plans;
 mod parked;
 mod plans;
 mod slt;
