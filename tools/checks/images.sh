@@ -107,10 +107,10 @@ check_rebuild() {
     compilers() { (cd "$1" && sed -n 's/^compiler //p' $(printf '%s.manifest ' $families) | sort -u); }
     if [ "$(compilers ptx/images)" = "$(compilers "$rebuilt")" ]; then
         for family in $families; do
-            if grep -vxFf "ptx/images/$family.manifest" "$rebuilt/$family.manifest"; then
-                echo "$family is stale: tools/bless images"
-                exit 1
-            fi
+            # All lines but those of images that were not built.
+            awk -v built="${ARCHES:-}" '$1 != "image" || built == "" || index(" " built " ", " " $4 " ")' \
+                "ptx/images/$family.manifest" | cmp - "$rebuilt/$family.manifest" ||
+                { echo "$family is stale: tools/bless images"; exit 1; }
         done
         echo "every image${ARCHES:+ for $ARCHES} is byte for byte what its source gives, of: "$families
     else
