@@ -87,3 +87,21 @@ impl DeviceOptions {
         config.extensions.get::<DeviceOptions>().cloned().unwrap_or_default()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entries_can_be_set_again_by_their_keys() -> Result<()> {
+        let mut options = DeviceOptions::default();
+        (options.device, options.in_flight) = ("cpu".to_owned(), 7);
+        let mut config = ConfigOptions::new();
+        config.extensions.insert(DeviceOptions::default());
+        for ConfigEntry { key, value, .. } in options.entries() {
+            config.set(&key, &value.unwrap_or_default())?;
+        }
+        assert_eq!(DeviceOptions::of(&config), options);
+        Ok(())
+    }
+}

@@ -210,21 +210,19 @@ impl BatchSource<DeviceBatch> for Uploaded {
 /// Whether a batch may be appended to others: keys of dictionaries and ends of runs may be too short to
 /// number the values, or the rows, of all.
 fn fit_together(batches: &[RecordBatch], next: &RecordBatch) -> bool {
-    let [first, ..] = batches else { return true };
+    if batches.is_empty() {
+        return true;
+    }
     let rows = batches.iter().map(RecordBatch::num_rows).sum::<usize>() + next.num_rows();
-    (0..next.num_columns()).all(|i| {
-        let column = |batch: &RecordBatch| batch.column(i).clone();
-        match next.column(i).data_type() {
-            DataType::Dictionary(keys, _) => {
-                let values = |batch: &RecordBatch| column(batch).as_any_dictionary().values().clone();
-                let (own, theirs) = (values(next), values(first));
-                let all = batches.iter().map(|batch| values(batch).len()).sum::<usize>() + own.len();
-                Arc::ptr_eq(&own, &theirs) && batches.iter().all(|batch| Arc::ptr_eq(&values(batch), &own))
-                    || all <= most(keys)
-            }
-            DataType::RunEndEncoded(ends, _) => rows <= most(ends.data_type()),
-            of => !has_short_keys(of),
+    (0..next.num_columns()).all(|i| match next.column(i).data_type() {
+        DataType::Dictionary(keys, _) => {
+            let values = |batch: &RecordBatch| batch.column(i).as_any_dictionary().values().clone();
+            let own = values(next);
+            let all = batches.iter().map(|batch| values(batch).len()).sum::<usize>() + own.len();
+            all <= most(keys) || batches.iter().all(|batch| Arc::ptr_eq(&values(batch), &own))
         }
+        DataType::RunEndEncoded(ends, _) => rows <= most(ends.data_type()),
+        of => !has_short_keys(of),
     })
 }
 
