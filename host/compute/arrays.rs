@@ -6,13 +6,13 @@ use arrow_array::new_empty_array;
 use arrow_schema::{DataType, Field, Schema};
 
 use crate::array::Bitmap;
-use crate::compute::engine;
 use crate::compute::evaluated::Evaluated;
+use crate::compute::{CastOptions, cast, check_cast, engine};
 use crate::engine::{GroupFold, Groups};
 use crate::exchange::from_arrow;
 use crate::expr::{Expr, Options, if_else, lit, nth};
-use crate::rules::{folded_type, value_type};
-use crate::{DeviceArray, DeviceBatch, Result, Stream};
+use crate::rules::{folded_type, value_type, widened_type};
+use crate::{DeviceArray, DeviceBatch, Error, Result, Stream};
 
 /// Computes one column of others, which it knows by their numbers.
 pub(super) async fn computed(of: Expr, columns: Vec<DeviceArray>, stream: &Stream) -> Result<DeviceArray> {
@@ -75,14 +75,46 @@ pub(super) fn bytes_of(array: &DeviceArray) -> usize {
     own + array.children().iter().chain(array.dictionary()).map(bytes_of).sum::<usize>()
 }
 
-/// The bytes of an array's rows. Counts whole buffers if the rows alone do not say which part they use.
+/// The bytes of an array's rows. If their contents are somewhere in the buffers or children of more rows, each
+/// of these is taken to have as much.
 pub(super) fn bytes_in(array: &DeviceArray) -> usize {
     let slots: Vec<_> = array.layout().slots().collect();
     let fixed = slots.iter().map(|slot| slot.bytes_for(array.len())).sum::<Option<usize>>();
     let all = slots.len() == array.buffers().len() && array.children().is_empty();
     match fixed.filter(|_| all && array.dictionary().is_none()) {
         Some(bytes) => bytes + array.validity().map_or(0, |_| array.len().div_ceil(8)),
-        None => bytes_of(array),
+        None => share(bytes_of(array), array.len(), rows_behind(array)),
+    }
+}
+
+/// The rows that an array's buffers and children have, if they say so. Those of a dictionary's keys are not
+/// those of its values.
+fn rows_behind(array: &DeviceArray) -> Option<usize> {
+    if let DataType::Struct(_) = array.data_type() {
+        return array.children().first().map(DeviceArray::len);
+    }
+    let (slot, first) = (array.layout().slots().next()?, array.buffers().first()?);
+    let each = slot.bytes_for(2)?.checked_sub(slot.bytes_for(1)?)?;
+    if array.dictionary().is_some() { None } else { first.bytes()?.checked_div(each) }
+}
+
+/// The part of some bytes that rows have, of at least as many.
+fn share(bytes: usize, rows: usize, of: Option<usize>) -> usize {
+    match of {
+        Some(all) if rows < all => (bytes as u128 * rows as u128 / all as u128) as usize,
+        _ => bytes,
+    }
+}
+
+/// Returns an array that can be concatenated with others: keys of dictionaries and ends of runs that have fewer
+/// bits might not number the values, or the rows, of all. An array that the device does not cast so stays as
+/// it is.
+pub(super) async fn widened(array: &DeviceArray, stream: &Stream) -> Result<DeviceArray> {
+    let (of, options) = (widened_type(array.data_type()), CastOptions::default());
+    match check_cast(array.data_type(), &of, &options, stream) {
+        Err(Error::Unsupported { .. }) => Ok(array.clone()),
+        Err(error) => Err(error),
+        Ok(()) => cast(array, &of, &options, stream).await,
     }
 }
 

@@ -94,7 +94,7 @@ impl Grouping {
         let columns = self.query.keys_and_values(&self.sets, batch, &self.stream)?;
         if let Some(gathered) = &mut self.gathered {
             let enough = gathered.add(columns.wait()?, &self.stream)?;
-            return enough.map_or(Ok(()), |rows| self.group(rows));
+            return enough.into_iter().try_for_each(|rows| self.group(rows));
         }
         let (sets, on) = (self.sets.clone(), self.stream.clone());
         let begun = begin(&self.stream, async move { sets.partials(columns.await?, on).await })?;
@@ -115,11 +115,8 @@ impl Grouping {
     pub fn finish(mut self) -> Result<Batches> {
         self.failed.clone().map_or(Ok(()), Err)?;
         let (schema, place) = (self.query.schema(), self.stream.device().place());
-        if let Some(gathered) = &mut self.gathered
-            && let Some(rest) = gathered.all(&self.stream)?
-        {
-            self.group(rest)?;
-        }
+        let rest = self.gathered.as_mut().map(|gathered| gathered.all(&self.stream)).transpose()?;
+        rest.into_iter().flatten().try_for_each(|rows| self.group(rows))?;
         self.before.take().map_or(Ok(()), |last| self.merged.add(last.wait()?))?;
         let (to, groups) = (schema.clone(), self.merged.finish()?);
         Ok(Batches::new(schema, place, groups.map(move |batch| under(&to, &batch?))))

@@ -24,10 +24,10 @@ pub(super) fn flat<'a>(values: &'a DeviceArray, stream: &'a Stream) -> Made<'a> 
     Box::pin(async move {
         let of = value_type(values.data_type());
         if of != values.data_type() {
-            // Repeated text may be longer than offsets of 32 bits; its hashes are the same in every layout.
+            // Views share text, which may be much when it is repeated. Its hashes are the same in every layout.
             let of = match of {
-                DataType::Utf8 => &DataType::LargeUtf8,
-                DataType::Binary => &DataType::LargeBinary,
+                DataType::Utf8 => &DataType::Utf8View,
+                DataType::Binary => &DataType::BinaryView,
                 of => of,
             };
             return flat(&cast(values, of, &CastOptions::default(), stream).await?, stream).await;

@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use arrow_schema::{DataType, Schema};
 
-use super::arrays::{bytes_in, bytes_of};
+use super::arrays::bytes_in;
 use super::evaluated::begin;
 use super::parking::{Parking, moved};
 use super::{CastOptions, cast, check_cast, concat};
 use crate::array::any_part;
 use crate::pass::readable;
-use crate::rules::{value_type, with_parts};
+use crate::rules::with_parts;
 use crate::{DeviceArray, DeviceBatch, Error, Result, Stream};
 
 /// The most bytes of rows that are concatenated if a column has offsets of 32 bits, which end at 2 GiB: a
@@ -112,38 +112,8 @@ pub(super) async fn parked(column: &DeviceArray, stream: &Stream) -> Result<Devi
     stream.download_later(&column)?.await
 }
 
-/// Columns of rows that outlive the batches they were taken from may hold so many bytes, or so many for each
-/// row, before their contents are copied.
-const FEW_BYTES: usize = 1 << 20;
-const BYTES_OF_ROW: usize = 128;
-
-/// A column without the contents of other rows, if it holds on to much of these: views share the text of all
-/// rows of their batch, and a dictionary keeps the values that no key refers to.
-pub(super) async fn compacted(column: DeviceArray, stream: &Stream) -> Result<DeviceArray> {
-    if bytes_of(&column) <= FEW_BYTES.max(column.len().saturating_mul(BYTES_OF_ROW)) {
-        return Ok(column);
-    }
-    let (of, options) = (column.data_type().clone(), CastOptions::default());
-    let bare = packed(value_type(&of));
-    if bare == of || !is_cast_and_back(&of, &bare, stream)? {
-        return Ok(column);
-    }
-    let bare = cast(&column, &bare, &options, stream).await?;
-    cast(&bare, &of, &options, stream).await
-}
-
-/// The rows of a batch, each column [`compacted`].
-pub(super) async fn compacted_rows(rows: DeviceBatch, stream: &Stream) -> Result<DeviceBatch> {
-    let mut columns = Vec::with_capacity(rows.columns().len());
-    for column in rows.columns() {
-        columns.push(compacted(column.clone(), stream).await?);
-    }
-    Ok(DeviceBatch::try_new(rows.schema().clone(), columns, rows.len())?
-        .with_metadata(rows.metadata().clone()))
-}
-
 /// Whether a stream's device casts from one type to another one, and back.
-fn is_cast_and_back(from: &DataType, to: &DataType, stream: &Stream) -> Result<bool> {
+pub(super) fn is_cast_and_back(from: &DataType, to: &DataType, stream: &Stream) -> Result<bool> {
     let casts = |from: &DataType, to: &DataType| match check_cast(from, to, &CastOptions::default(), stream) {
         Ok(()) => Ok(true),
         Err(Error::Unsupported { .. }) => Ok(false),

@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use arrow_schema::DataType;
 
-use super::arrays::computed;
-use super::{CastOptions, TakeOptions, cast, check_cast, engine, is_not_null, reach, take};
+use super::arrays::{computed, widened};
+use super::{TakeOptions, engine, is_not_null, reach, take};
 use crate::engine::Table;
 use crate::expr::nth;
-use crate::rules::{check_rows, decoded_type, value_type};
+use crate::rules::{check_rows, value_type, widened_type};
 use crate::{DeviceArray, Error, Pending, Result, Stream};
 
 /// Rows that others find by their keys: one side of a join, prepared once for any number of other sides. It
@@ -63,12 +63,12 @@ impl JoinTable {
             let _current = stream.enter()?;
             let rows = rows_of(keys, stream)?;
             let types = keys.iter().map(|key| key.data_type().clone()).collect();
-            let table = match encoded(keys) {
+            let table = match has_short_parts(keys) {
                 false => engine(stream).table(keys, nulls_equal, stream)?,
                 true => {
                     let (keys, on) = (keys.to_vec(), stream.clone());
                     Pending::begin(stream, async move {
-                        let keys = decoded(keys, &on).await?;
+                        let keys = of_both_sides(keys, &on).await?;
                         engine(&on).table(&keys, nulls_equal, &on)?.await
                     })
                 }
@@ -106,11 +106,14 @@ impl JoinTable {
             rows_of(keys, stream)?;
             reach("join", self.table.ids(), stream)?;
             let table = self.clone();
-            let found = match encoded(keys) {
+            let found = match has_short_parts(keys) {
                 false => self.table.clone().find(keys, stream)?,
                 true => {
                     let (keys, on, table) = (keys.to_vec(), stream.clone(), self.table.clone());
-                    Pending::begin(stream, async move { table.find(&decoded(keys, &on).await?, &on)?.await })
+                    Pending::begin(
+                        stream,
+                        async move { table.find(&of_both_sides(keys, &on).await?, &on)?.await },
+                    )
                 }
             };
             Ok(found.map(move |found| Ok(Matches { table, found })))
@@ -178,29 +181,23 @@ impl Matches {
     }
 }
 
-/// Whether there are dictionaries or runs inside of nested keys, or of nested values.
-fn encoded(keys: &[DeviceArray]) -> bool {
-    keys.iter().any(|key| {
-        value_type(key.data_type()).is_nested() && decoded_type(key.data_type()) != *key.data_type()
-    })
+/// Whether some keys are nested, and have dictionaries or runs inside or around them whose own keys or ends
+/// are short.
+fn has_short_parts(keys: &[DeviceArray]) -> bool {
+    keys.iter().any(is_short)
 }
 
-/// Returns keys with values in the place of such dictionaries and runs, where that can be cast: nested keys
-/// of both sides are concatenated to be ranked, and keys or ends of few bits might not number the rows of
-/// both.
-async fn decoded(keys: Vec<DeviceArray>, stream: &Stream) -> Result<Vec<DeviceArray>> {
-    let options = CastOptions::default();
-    let mut plain = Vec::with_capacity(keys.len());
+fn is_short(key: &DeviceArray) -> bool {
+    value_type(key.data_type()).is_nested() && widened_type(key.data_type()) != *key.data_type()
+}
+
+/// Returns keys that can be concatenated with those of the other side: nested keys of both are ranked together.
+async fn of_both_sides(keys: Vec<DeviceArray>, stream: &Stream) -> Result<Vec<DeviceArray>> {
+    let mut wide = Vec::with_capacity(keys.len());
     for key in keys {
-        let of = decoded_type(key.data_type());
-        let is_cast = of.is_nested() && of != *key.data_type();
-        plain.push(match is_cast.then(|| check_cast(key.data_type(), &of, &options, stream)) {
-            None | Some(Err(Error::Unsupported { .. })) => key,
-            Some(Err(error)) => return Err(error),
-            Some(Ok(())) => cast(&key, &of, &options, stream).await?,
-        });
+        wide.push(if is_short(&key) { widened(&key, stream).await? } else { key });
     }
-    Ok(plain)
+    Ok(wide)
 }
 
 /// Checks keys. Returns the number of their rows.

@@ -40,6 +40,7 @@ pub mod batches;
 mod bound_query;
 mod cast;
 mod coalesce;
+mod compacted;
 mod computed;
 mod concat;
 mod cuts;

@@ -10,9 +10,10 @@ use std::sync::Arc;
 
 use arrow_schema::SchemaRef;
 
+use super::compacted::compacted_rows;
 use super::cuts::cuts;
 use super::evaluated::check;
-use super::host_rows::{HostRows, arrived, batch_bytes, bounded, compacted_rows, uploaded};
+use super::host_rows::{HostRows, arrived, batch_bytes, bounded, uploaded};
 use super::parking::Parking;
 use super::sort::{SortColumn, SortOptions, sort_by};
 use super::{concat, reach_all};

@@ -17,16 +17,16 @@ pub(crate) async fn decoded(columns: &[DeviceArray], stream: &Stream) -> Result<
     Ok(plain)
 }
 
-/// Returns the array with its values in place of keys and runs, unless these values are nested. Text gets
-/// offsets of 64 bits, because it may be much when it is repeated.
+/// Returns the array with its values in place of keys and runs, unless these values are nested. Text becomes
+/// views, which share it: repeated, it may be much.
 pub(crate) async fn decoded_one(values: &DeviceArray, stream: &Stream) -> Result<DeviceArray> {
     let plain = value_type(values.data_type());
     if plain == values.data_type() || plain.is_nested() {
         return Ok(values.clone());
     }
     let plain = match plain {
-        DataType::Utf8 => &DataType::LargeUtf8,
-        DataType::Binary => &DataType::LargeBinary,
+        DataType::Utf8 => &DataType::Utf8View,
+        DataType::Binary => &DataType::BinaryView,
         plain => plain,
     };
     let cast = cast(&[(values, plain)], &CastOptions::default(), stream)?.await?;

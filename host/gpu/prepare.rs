@@ -85,11 +85,20 @@ impl Kernels {
             Kernels::Expressions => {
                 &["program", "arithmetic", "text", "filter", "filter_small", "bitmap", "offsets", "take"]
             }
-            Kernels::Sort => &["sort", "bitmap", "concat", "offsets", "take"],
-            Kernels::Group => {
-                &["group", "sort", "program", "arithmetic", "cast_up", "bitmap", "concat", "offsets", "take"]
-            }
-            Kernels::Join => &["join", "group", "sort", "bitmap", "concat", "offsets", "take"],
+            Kernels::Sort => &["sort", "bitmap", "concat", "offsets", "take", "views"],
+            Kernels::Group => &[
+                "group",
+                "sort",
+                "program",
+                "arithmetic",
+                "cast_up",
+                "bitmap",
+                "concat",
+                "offsets",
+                "take",
+                "views",
+            ],
+            Kernels::Join => &["join", "group", "sort", "bitmap", "concat", "offsets", "take", "views"],
         }
     }
 }

@@ -77,10 +77,18 @@ pub(crate) fn with_parts(of: &DataType, part: &dyn Fn(&DataType) -> DataType) ->
     }
 }
 
-/// Returns the type in which values have the place of keys of dictionaries and runs, at every depth but
-/// inside of unions.
-pub(crate) fn decoded_type(of: &DataType) -> DataType {
-    with_parts(value_type(of), &decoded_type)
+/// Returns the type whose keys of dictionaries and ends of runs have 64 bits, so that they number the values
+/// and rows of several arrays, at every depth but inside of unions.
+pub(crate) fn widened_type(of: &DataType) -> DataType {
+    let long = |ends: &FieldRef| Arc::new((**ends).clone().with_data_type(DataType::Int64));
+    let widened = |of: &FieldRef| Arc::new((**of).clone().with_data_type(widened_type(of.data_type())));
+    match of {
+        DataType::Dictionary(_, values) => {
+            DataType::Dictionary(Box::new(DataType::Int64), Box::new(widened_type(values)))
+        }
+        DataType::RunEndEncoded(ends, values) => DataType::RunEndEncoded(long(ends), widened(values)),
+        of => with_parts(of, &widened_type),
+    }
 }
 
 /// Divides the sum of decimals by their number, after moving its point by `up` digits. A quotient of more

@@ -75,6 +75,7 @@ mod prepare;
 mod printed;
 mod ranges;
 mod readme;
+mod repeated;
 mod small_batches;
 mod soak;
 mod sort;

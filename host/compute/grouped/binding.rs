@@ -16,7 +16,7 @@ use crate::expr::{
     Aggregation, Expr, Finish, FloatOrder, Fold, Folding, Function, Literal, Options, Overflow, Reduction,
     lit,
 };
-use crate::rules::{folded_type, has_extremes, prepared, result_type, value_type};
+use crate::rules::{folded_type, has_extremes, prepared, result_type};
 use crate::{Error, Result};
 
 /// Keys and aggregates that are bound.
@@ -115,14 +115,8 @@ fn needed(one: &Aggregation, of: &DataType) -> Result<Vec<Expr>> {
             Err(Error::invalid("expression", format!("{one}: {part} is not between 0 and 1")))
         }
         Function::CountDistinct | Function::Array => {
-            let valid = one.function == Function::CountDistinct;
-            let plain = value_type(of);
-            // Keys of few bits might not number the values of several batches.
-            let value = match valid && plain != of && !plain.is_nested() {
-                true => one.of.clone().cast(plain.clone()),
-                false => one.of.clone(),
-            };
-            Ok([Some(value), one.counts(valid)].into_iter().flatten().collect())
+            let counts = one.counts(one.function == Function::CountDistinct);
+            Ok([Some(one.of.clone()), counts].into_iter().flatten().collect())
         }
         Function::Fold(..) | Function::Row { .. } => one.folding().map(|one| vec![one.of]).ok_or_else(unfit),
     }

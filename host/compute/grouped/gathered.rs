@@ -6,7 +6,7 @@
 
 use crate::compute::arrays::bytes_in;
 use crate::compute::concat;
-use crate::{DeviceBatch, Result, Stream};
+use crate::{DeviceBatch, Error, Result, Stream};
 
 /// The bytes that may wait at first.
 const BYTES: usize = 128 << 20;
@@ -34,13 +34,13 @@ impl Gathered {
         Gathered { pieces: vec![], rows: 0, bytes: 0, enough: (enough, BYTES.min(most_bytes)), most_bytes }
     }
 
-    /// Adds the rows of a batch. Returns all rows if they are enough.
-    pub fn add(&mut self, batch: DeviceBatch, stream: &Stream) -> Result<Option<DeviceBatch>> {
+    /// Adds the rows of a batch. Returns all rows if they are enough, and none otherwise.
+    pub fn add(&mut self, batch: DeviceBatch, stream: &Stream) -> Result<Vec<DeviceBatch>> {
         self.rows += batch.len();
         self.bytes += batch.columns().iter().map(bytes_in).sum::<usize>();
         self.pieces.push(batch);
         if self.rows < self.enough.0 && self.bytes <= self.enough.1 {
-            return Ok(None);
+            return Ok(vec![]);
         }
         self.all(stream)
     }
@@ -54,13 +54,18 @@ impl Gathered {
         }
     }
 
-    /// Returns all rows; `None` if there are none.
-    pub fn all(&mut self, stream: &Stream) -> Result<Option<DeviceBatch>> {
-        let (pieces, rows) = (std::mem::take(&mut self.pieces), self.rows);
+    /// Returns all rows: in one batch, unless the rows of several do not fit into one, as those of
+    /// dictionaries with keys of few bits.
+    pub fn all(&mut self, stream: &Stream) -> Result<Vec<DeviceBatch>> {
+        let pieces = std::mem::take(&mut self.pieces);
         (self.rows, self.bytes) = (0, 0);
-        if rows == 0 {
-            return Ok(None);
+        if pieces.len() < 2 {
+            return Ok(pieces);
         }
-        concat(&pieces.iter().collect::<Vec<_>>(), stream).wait().map(Some)
+        match concat(&pieces.iter().collect::<Vec<_>>(), stream).wait() {
+            Ok(all) => Ok(vec![all]),
+            Err(error @ (Error::Interrupted | Error::OutOfMemory { .. })) => Err(error),
+            Err(_) => Ok(pieces),
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use arrow_schema::DataType;
 
-use crate::compute::arrays::{computed, fold_groups, null_unless_true, unnamed};
+use crate::compute::arrays::{computed, fold_groups, null_unless_true, unnamed, widened};
 use crate::compute::{SortColumn, SortOptions, TakeOptions, group, lexsort_to_indices, take};
 use crate::engine::{GroupFold, Groups};
 use crate::expr::{Fold, Literal, Reduction, if_else, lit, nth};
@@ -26,8 +26,14 @@ impl Kept {
         columns: &[DeviceArray],
         stream: &Stream,
     ) -> Result<DeviceBatch> {
-        let kept = [Some(self.of), self.counts].into_iter().flatten().map(|column| &columns[column]);
-        let rows = unnamed(keys.columns().iter().chain(kept).cloned().collect())?;
+        let mut rows = keys.columns().to_vec();
+        // Distinct values of several batches meet.
+        rows.push(match self.distinct {
+            true => widened(&columns[self.of], stream).await?,
+            false => columns[self.of].clone(),
+        });
+        rows.extend(self.counts.map(|counts| columns[counts].clone()));
+        let rows = unnamed(rows)?;
         self.again(rows, stream).await
     }
 

@@ -4,13 +4,14 @@
 //! The one idea: equal keys are in the same part, whenever they came, so each part alone has all that is
 //! known of its groups. A part that is still too large is divided further by the same hash.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use arrow_schema::DataType;
 
 use super::partial::Partial;
+use crate::Result;
 use crate::compute::Parking;
-use crate::{Result, Stream};
 
 /// The parts that groups are divided into, and each part again.
 const PARTS: usize = 16;
@@ -54,7 +55,12 @@ impl Parked {
 
 /// Divides groups that share a part, the last part first.
 pub(super) async fn divided(groups: Vec<Partial>, level: u32) -> Result<Vec<Task>> {
-    let groups = Partial::joined(&groups, &Stream::cpu()).await?;
-    let parts = groups.divided(PARTS.pow(level + 1))?.into_iter().rev();
-    Ok(parts.map(|(_, part)| Task::Parked(vec![part], level + 1)).collect())
+    let mut parts: BTreeMap<usize, Vec<Partial>> = BTreeMap::new();
+    // One after the other: together they may have more text than one array can.
+    for one in groups {
+        for (part, own) in one.divided(PARTS.pow(level + 1))? {
+            parts.entry(part).or_default().push(own);
+        }
+    }
+    Ok(parts.into_values().rev().map(|part| Task::Parked(part, level + 1)).collect())
 }

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use arrow_schema::DataType;
 
 use crate::compute::arrays::bytes_of;
-use crate::compute::host_rows::{compacted, parked, retyped, unparked};
+use crate::compute::compacted::compacted;
+use crate::compute::host_rows::{parked, retyped, unparked};
 use crate::compute::parking::{Parking, moved};
 use crate::compute::{TakeOptions, concat, partition_by_hash, take};
 use crate::{DeviceArray, DeviceBatch, Result, Stream};

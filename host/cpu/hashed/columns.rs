@@ -77,7 +77,9 @@ impl Columns {
                     continue;
                 }
                 Owned::Ranks(ranks, valid) => {
-                    let valid = valid.as_ref().map(|valid| Bits::of(valid, self.rows));
+                    // Nulls have ranks too, and those of two members of a union differ.
+                    let valid = valid.as_ref().filter(|_| nulls == Nulls::Apart);
+                    let valid = valid.map(|valid| Bits::of(valid, self.rows));
                     (Values::Fixed(memory::bytes(ranks), 4), valid)
                 }
                 Owned::Array(array) => (values_of(array), rows::validity(array)),

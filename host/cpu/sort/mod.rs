@@ -42,7 +42,7 @@ pub(super) fn sort_to_indices(
         let limit = limit.map_or(rows, |limit| limit.min(rows));
         // To measure the columns would take as long as to find a few first rows.
         let keys = unmeasured_keys(&flat, rows)?;
-        check_text(&keys, columns, 2)?;
+        check_text(&keys, columns, true)?;
         let order = match first(&keys, limit, pool)? {
             Some(first) => first,
             None => ordered(&measured(keys)?, pool)?,
@@ -62,7 +62,7 @@ pub(super) fn ranks(
         let columns = [(values, options)];
         let (flat, rows) = flattened("rank", &columns, pool)?;
         let keys = keys(&flat, rows)?;
-        check_text(&keys, &columns, 2)?;
+        check_text(&keys, &columns, true)?;
         let order = ordered(&keys, pool)?;
         let order = memory::plain::<u32>(memory::bytes(&order)).expect("our own memory");
         let new = starts_of_groups(&keys, Some(order), pool)?;
@@ -90,7 +90,7 @@ pub(super) fn partition(columns: &[DeviceArray], pool: &HostPool) -> Result<Devi
     among_threads(rows_of(&columns) > LEAF, |_| {
         let (flat, rows) = flattened("partition", &columns, pool)?;
         let keys = keys(&flat, rows)?;
-        check_text(&keys, &columns, 1)?;
+        check_text(&keys, &columns, false)?;
         let new = starts_of_groups(&keys, None, pool)?;
         let new = &new.bytes()[..rows];
         let count: usize = new.iter().map(|new| usize::from(*new)).sum();
@@ -101,11 +101,13 @@ pub(super) fn partition(columns: &[DeviceArray], pool: &HostPool) -> Result<Devi
     })
 }
 
-/// Checks that text which may be wrong is inside of its buffers, if there are so many columns of text or
-/// more. Items are made of the first, which checks it.
-fn check_text(keys: &Keys<'_>, columns: &[(&DeviceArray, SortOptions)], least: usize) -> Result<()> {
-    let texts = keys.parts.iter().filter(|part| matches!(part.source, Source::Bytes(_)));
-    if texts.count() < least || columns.iter().all(|(column, _)| column.known_valid()) {
+/// Checks that text which may be wrong is inside of its buffers. If items are made of all keys, a first column
+/// of text needs no check, since they are made of it; behind other columns it may have no room in them.
+fn check_text(keys: &Keys<'_>, columns: &[(&DeviceArray, SortOptions)], items: bool) -> Result<()> {
+    let texts = keys.parts.iter().map(|part| matches!(part.source, Source::Bytes(_)));
+    let nulls = keys.parts.iter().take_while(|part| matches!(part.source, Source::Nulls)).count();
+    let first = if items && nulls <= 1 { nulls + 1 } else { 0 };
+    if !texts.skip(first).any(|text| text) || columns.iter().all(|(column, _)| column.known_valid()) {
         return Ok(());
     }
     let parts = (0..keys.rows).step_by(CHUNK).map(|first| first..keys.rows.min(first + CHUNK));

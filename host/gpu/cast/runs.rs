@@ -17,6 +17,12 @@ pub(super) async fn cast_from(cast: Cast<'_>, values: &DeviceArray, to: &DataTyp
     let DataType::RunEndEncoded(ends, of) = to else {
         let found = runs::of_rows("cast", values, cast.stream)?;
         let runs = &values.children()[1];
+        if let (DataType::Utf8, DataType::Utf8View) | (DataType::Binary, DataType::BinaryView) =
+            (runs.data_type(), to)
+        {
+            // Views of a run's rows share its text.
+            return take_one(&cast.cast(runs, to).await?, &found, Outside::Refused, cast.stream)?.await;
+        }
         // A cast that unwraps lists of one item shows the item whether or not its list is null.
         let listed = matches!(runs.data_type(), DataType::FixedSizeList(..));
         let outside = if listed { Outside::NullBelow } else { Outside::Refused };

@@ -56,7 +56,7 @@ pub(crate) fn table(
             None => keys,
             Some(nested) => {
                 let none = nested.iter().map(|key| key.slice(0, 0)).collect::<Result<Vec<_>>>()?;
-                sides(nested, &none, &on).await?.0
+                sides(nested, &none, nulls_equal, &on).await?.0
             }
         };
         let keys = decoded(&keys, &on).await?;
@@ -109,12 +109,13 @@ fn is_nested(key: &DeviceArray) -> bool {
 async fn sides(
     own: &[DeviceArray],
     others: &[DeviceArray],
+    nulls_equal: bool,
     stream: &Stream,
 ) -> Result<(Vec<DeviceArray>, Vec<DeviceArray>)> {
     let (mut own_keys, mut other_keys) = (vec![], vec![]);
     for (own, other) in own.iter().zip(others) {
         let [own, other] = match is_nested(own) {
-            true => ranked_sides([own, other], stream).await?,
+            true => ranked_sides([own, other], nulls_equal, stream).await?,
             false => [own.clone(), other.clone()],
         };
         own_keys.push(own);
@@ -142,7 +143,7 @@ impl Table for DeviceTable {
             if let Some(own) = self.nested.as_ref().filter(|_| keys.iter().any(|key| !key.is_empty())) {
                 // Groups are numbered by their first rows, so they have the same numbers in a table of other
                 // ranks.
-                let (own, keys) = sides(own, &keys, &on).await?;
+                let (own, keys) = sides(own, &keys, self.nulls_equal, &on).await?;
                 let table = table(&own, self.nulls_equal, &on)?.await?;
                 return table.find(&keys, &on)?.await;
             }

@@ -49,13 +49,18 @@ pub(crate) async fn flat_columns(columns: &[DeviceArray], stream: &Stream) -> Re
     Ok(flat(&columns, stream).await?.into_iter().map(|(values, _)| values).collect())
 }
 
-/// Replaces a nested column of two sides by the ranks among the rows of both, null where the rows are.
-pub(crate) async fn ranked_sides(sides: [&DeviceArray; 2], stream: &Stream) -> Result<[DeviceArray; 2]> {
+/// Replaces a nested column of two sides by the ranks among the rows of both, null where the rows are. If
+/// nulls have partners, ranks tell them apart: nulls of two members of a union differ.
+pub(crate) async fn ranked_sides(
+    sides: [&DeviceArray; 2],
+    nulls_equal: bool,
+    stream: &Stream,
+) -> Result<[DeviceArray; 2]> {
     let both = concat(&sides, stream)?.await?;
     let both = both.ok_or_else(|| unsupported(sides[0], stream))?;
     let ranks = ranks(&both, true, stream).await?;
-    let valid = logical::valid("join", &both, stream)?;
-    let ranks = match valid {
+    let ranks = match logical::valid("join", &both, stream)? {
+        _ if nulls_equal => ranks,
         Valid::All => ranks,
         Valid::None => return Err(unsupported(sides[0], stream)),
         Valid::These(valid) => masked(&ranks, &valid, stream)?,

@@ -1,0 +1,109 @@
+//! Columns of rows that outlive the batches they were taken from.
+//!
+//! Views share the text of all rows of their batch, and a dictionary keeps the values that no key refers to.
+//! Of a long stream, a few rows of each batch would keep all of it.
+
+use arrow_array::{Array, cast::AsArray, types::Decimal128Type};
+use arrow_schema::DataType;
+
+use super::arrays::{bytes_of, computed, fold_groups};
+use super::host_rows::is_cast_and_back;
+use super::{CastOptions, TakeOptions, cast, engine, group, take};
+use crate::array::Parts;
+use crate::engine::{GroupFold, Groups};
+use crate::exchange::to_arrow;
+use crate::expr::{Fold, Reduction, if_else, lit, nth};
+use crate::{DeviceArray, DeviceBatch, Result, Stream};
+
+/// Columns may hold so many bytes, or so many for each row, before their contents are copied.
+const FEW_BYTES: usize = 1 << 20;
+const BYTES_OF_ROW: usize = 128;
+
+/// A column without the contents of other rows, if it holds on to much of these. Only text and dictionaries
+/// are copied, and only if the rows have less than the column holds: many rows may share one long text.
+pub(super) async fn compacted(column: DeviceArray, stream: &Stream) -> Result<DeviceArray> {
+    if bytes_of(&column) <= FEW_BYTES.max(column.len().saturating_mul(BYTES_OF_ROW)) {
+        return Ok(column);
+    }
+    let made = match column.data_type() {
+        DataType::Utf8View => own_text(&column, DataType::LargeUtf8, stream).await?,
+        DataType::BinaryView => own_text(&column, DataType::LargeBinary, stream).await?,
+        DataType::Dictionary(key, of) => used_values(&column, key, of, stream).await?,
+        _ => None,
+    };
+    Ok(made.filter(|made| bytes_of(made) < bytes_of(&column)).unwrap_or(column))
+}
+
+/// The rows of a batch, each column [`compacted`].
+pub(super) async fn compacted_rows(rows: DeviceBatch, stream: &Stream) -> Result<DeviceBatch> {
+    let mut columns = Vec::with_capacity(rows.columns().len());
+    for column in rows.columns() {
+        columns.push(compacted(column.clone(), stream).await?);
+    }
+    Ok(DeviceBatch::try_new(rows.schema().clone(), columns, rows.len())?
+        .with_metadata(rows.metadata().clone()))
+}
+
+/// Views with text of their own, which the type `through` has too; `None` if that is more than they hold now.
+async fn own_text(views: &DeviceArray, through: DataType, stream: &Stream) -> Result<Option<DeviceArray>> {
+    let (of, options) = (views.data_type(), CastOptions::default());
+    if !is_cast_and_back(of, &through, stream)? || text_bytes(views, stream).await? >= bytes_of(views) as u128
+    {
+        return Ok(None);
+    }
+    let bare = cast(views, &through, &options, stream).await?;
+    cast(&bare, of, &options, stream).await.map(Some)
+}
+
+/// The bytes of the text of all rows.
+async fn text_bytes(views: &DeviceArray, stream: &Stream) -> Result<u128> {
+    let mut words = Parts { validity: None, null_count: Some(0), offset: 0, ..views.clone().into_parts() };
+    words.data_type = DataType::UInt32;
+    words.len = 4 * (views.offset() + views.len());
+    words.buffers.truncate(1);
+    let words = DeviceArray::try_new(words)?;
+    // The first of the four words of a view is the length of its text.
+    let rows = engine(stream).numbers(views.len(), stream)?;
+    let places = (nth(0).cast(DataType::UInt64) + views.offset() as u64) * 4u64;
+    let places = computed(places, vec![rows.clone()], stream).await?;
+    let lengths = take(&words, &places, &TakeOptions::default(), stream).await?;
+    let valid = if_else(nth(1).is_not_null(), nth(0).cast(DataType::UInt64), lit(0u64));
+    let lengths = computed(valid, vec![lengths, views.clone()], stream).await?;
+    let one = Groups {
+        ids: computed(nth(0) - nth(0), vec![rows.clone()], stream).await?,
+        firsts: rows.slice(0, 1)?,
+    };
+    let sum = GroupFold { fold: Reduction::Fold(Fold::Sum), values: Some(lengths), wraps: false };
+    let sum = fold_groups(&[sum], &one, stream).await?.remove(0);
+    let sum = to_arrow(&stream.download_later(&sum)?.await?)?;
+    let sum = sum.as_primitive_opt::<Decimal128Type>().filter(|sum| sum.is_valid(0)).map(|sum| sum.value(0));
+    Ok(sum.map_or(u128::MAX, i128::unsigned_abs))
+}
+
+/// A dictionary of the values that its rows have; `None` if the device does not make it.
+async fn used_values(
+    column: &DeviceArray,
+    key: &DataType,
+    of: &DataType,
+    stream: &Stream,
+) -> Result<Option<DeviceArray>> {
+    let (options, plain) = (CastOptions::default(), TakeOptions::default());
+    if !is_cast_and_back(column.data_type(), of, stream)? {
+        return Ok(None);
+    }
+    // Values are not looked at: they may be long.
+    let keys = Parts { data_type: key.clone(), dictionary: None, ..column.clone().into_parts() };
+    let groups = group(&[DeviceArray::try_new(keys)?], stream).await?;
+    let bits = key.primitive_width().unwrap_or(0) * 8 - 1;
+    if groups.len() as u128 > 1 << bits {
+        return Ok(None);
+    }
+    let firsts = take(column, groups.firsts(), &plain, stream).await?;
+    let values = cast(&firsts, of, &options, stream).await?;
+    let mut keys = cast(groups.ids(), key, &options, stream).await?.into_parts();
+    (keys.data_type, keys.dictionary) = (column.data_type().clone(), Some(values));
+    (keys.validity, keys.null_count) = (column.validity().cloned(), None);
+    // One event covers all parts of what is taken.
+    let rows = engine(stream).numbers(column.len(), stream)?;
+    take(&DeviceArray::try_new(keys)?, &rows, &plain, stream).await.map(Some)
+}
