@@ -6,13 +6,13 @@ use arrow_schema::{DataType, Schema};
 use bowstring_kernels::map::function::Number;
 
 use super::binder::{Binder, Typed};
-use super::extent::Extent;
+use super::extent::{Extent, check_steps};
 use super::numbers::widens;
 use super::plan::{Bad, Op, Plan, is_text, value_type};
 use super::print::short;
 use super::text::tested_as;
 use super::{Arithmetic, Comparison, Expr, Literal, Node, Options, Overflow, Test, decimal};
-use crate::{Error, Result};
+use crate::Result;
 
 /// Binds a condition and outputs to a schema.
 pub(crate) fn bind(
@@ -35,7 +35,9 @@ pub(crate) fn bind(
     let outputs = outputs.iter().map(|expr| binder.any(expr).map(|output| output.id));
     binder.plan.outputs = outputs.collect::<Result<_>>()?;
     // Operands of folded constants are not needed, and may have types that the machine does not support.
-    Ok(binder.plan.pruned())
+    let plan = binder.plan.pruned();
+    check_steps(plan.nodes.len())?;
+    Ok(plan)
 }
 
 impl Binder<'_> {
@@ -64,6 +66,11 @@ impl Binder<'_> {
 
     /// Binds two operands; a literal takes the type of the other one.
     fn pair(&mut self, whole: &Expr, a: (&str, &Expr), b: (&str, &Expr)) -> Result<(Typed, Typed)> {
+        let (left, right) = self.operands(whole, a, b)?;
+        Ok(self.as_long(left, right, whole))
+    }
+
+    fn operands(&mut self, whole: &Expr, a: (&str, &Expr), b: (&str, &Expr)) -> Result<(Typed, Typed)> {
         let is_untyped = |literal: &Literal| literal.own_type() == DataType::Null;
         let (left, right) = match (literal(a.1), literal(b.1)) {
             (Some(literal), None) => {
@@ -122,12 +129,6 @@ impl Binder<'_> {
             true => Ok(()),
             false => Err(self.wrong(whole, format!("{} and {}; cast one", a.data_type, b.data_type))),
         }
-    }
-
-    /// The error for a column that the schema does not have.
-    fn no_column(&self, expr: &Expr, number: Option<usize>) -> Error {
-        let columns = self.schema.fields().iter().map(|field| field.name().clone()).collect();
-        Error::NoColumn { column: short(expr), number, columns }
     }
 
     fn literal_like(&mut self, whole: &Expr, literal: &Literal, to: &DataType) -> Result<Typed> {

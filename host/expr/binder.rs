@@ -36,6 +36,12 @@ impl Binder<'_> {
         Error::invalid("expression", format!("{}{at}: {problem}", short(expr)))
     }
 
+    /// The error for a column that the schema does not have.
+    pub fn no_column(&self, expr: &Expr, number: Option<usize>) -> Error {
+        let columns = self.schema.fields().iter().map(|field| field.name().clone()).collect();
+        Error::NoColumn { column: short(expr), number, columns }
+    }
+
     /// Adds a node, or returns an equal existing one.
     pub fn node(&mut self, op: Op, data_type: DataType, inputs: &[&Typed], expr: &Expr) -> Typed {
         let inputs = inputs.iter().map(|input| input.id).collect();

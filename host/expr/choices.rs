@@ -1,8 +1,10 @@
 //! Binds expressions whose rows are those of one operand or another. Numbers are chosen by the program; texts
 //! by a step of their own, for which every choice depends on a condition.
 
+use arrow_schema::DataType;
+
 use super::binder::{Binder, Typed};
-use super::plan::{Op, is_text};
+use super::plan::{Bound, Id, Op, is_text};
 use super::{Comparison, Expr};
 use crate::Result;
 
@@ -42,9 +44,51 @@ impl Binder<'_> {
     fn chosen(&mut self, whole: &Expr, a: (&str, &Expr), b: (&str, &Expr)) -> Result<(Typed, Typed)> {
         let (a, b) = self.same(whole, a, b)?;
         let (a, b) = (self.computable(whole, a, false)?, self.computable(whole, b, false)?);
+        if self.was_fixed(&a) || self.was_fixed(&b) {
+            return Ok((self.as_binary(whole, &a), self.as_binary(whole, &b)));
+        }
         if !is_text(&a.data_type) {
             self.computed(whole, &a.data_type)?;
         }
         Ok((a, b))
+    }
+
+    /// Two operands: if one is a binary of fixed width, which has become a long one, a plain one becomes long too.
+    pub fn as_long(&mut self, left: Typed, right: Typed, whole: &Expr) -> (Typed, Typed) {
+        let long = DataType::LargeBinary;
+        match (&left.data_type, &right.data_type) {
+            (DataType::LargeBinary, DataType::Binary) if self.was_fixed(&left) => {
+                (left, self.node(Op::Cast(false), long, &[&right], whole))
+            }
+            (DataType::Binary, DataType::LargeBinary) if self.was_fixed(&right) => {
+                (self.node(Op::Cast(false), long, &[&left], whole), right)
+            }
+            _ => (left, right),
+        }
+    }
+
+    /// Whether a value is a binary of fixed width in another type.
+    fn was_fixed(&self, value: &Typed) -> bool {
+        let node = &self.plan.nodes[value.id];
+        let is_fixed = |id: &Id| matches!(self.plan.nodes[*id].data_type, DataType::FixedSizeBinary(_));
+        matches!(node.op, Op::Cast(_)) && node.inputs.iter().any(is_fixed)
+    }
+
+    /// A long binary as a plain one: of binaries of fixed width, choices are plain ones.
+    fn as_binary(&mut self, whole: &Expr, value: &Typed) -> Typed {
+        let Bound { op, inputs, .. } = &self.plan.nodes[value.id];
+        let (op, inputs) = match op {
+            Op::Bytes(_) | Op::Literal(_) => (op.clone(), vec![]),
+            Op::Cast(_) => {
+                let typed = |id: &Id| Typed { id: *id, data_type: self.plan.nodes[*id].data_type.clone() };
+                let inputs: Vec<Typed> = inputs.iter().map(typed).collect();
+                match &inputs[..] {
+                    [plain] if plain.data_type == DataType::Binary => return plain.clone(),
+                    _ => (op.clone(), inputs),
+                }
+            }
+            _ => (Op::Cast(false), vec![value.clone()]),
+        };
+        self.node(op, DataType::Binary, &inputs.iter().collect::<Vec<_>>(), whole)
     }
 }

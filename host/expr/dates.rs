@@ -92,9 +92,7 @@ impl Binder<'_> {
             (Arithmetic::Sub, Date64, Date64) => {
                 self.node(Op::Arithmetic(op, bad), Duration(TimeUnit::Millisecond), &[a, b], expr)
             }
-            (Arithmetic::Sub, Timestamp(unit, zone), Timestamp(other, other_zone))
-                if unit == other && zone.is_some() == other_zone.is_some() =>
-            {
+            (Arithmetic::Sub, Timestamp(unit, _), Timestamp(other, _)) if unit == other => {
                 self.node(Op::Arithmetic(op, bad), Duration(*unit), &[a, b], expr)
             }
             (Arithmetic::Add | Arithmetic::Sub, Duration(unit), Duration(other)) if unit == other => {

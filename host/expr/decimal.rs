@@ -60,8 +60,9 @@ pub(super) fn alike(binder: &mut Binder<'_>, a: &Typed, b: &Typed, expr: &Expr) 
     let scale = x.scale.max(y.scale);
     let to = (x.make)(x.max_precision, scale);
     let up = |from: i8| i32::from(scale) - i32::from(from);
-    let raised_a = raised(binder, a, up(x.scale), b, &to, expr)?;
-    Ok((raised_a, raised(binder, b, up(y.scale), a, &to, expr)?))
+    let bad = binder.checked();
+    let raised_a = raised(binder, a, (up(x.scale), bad), b, &to, expr)?;
+    Ok((raised_a, raised(binder, b, (up(y.scale), bad), a, &to, expr)?))
 }
 
 /// Multiplies a decimal by a power of ten, which gives it more digits after the point. The result has another
@@ -69,7 +70,7 @@ pub(super) fn alike(binder: &mut Binder<'_>, a: &Typed, b: &Typed, expr: &Expr) 
 fn raised(
     binder: &mut Binder<'_>,
     value: &Typed,
-    by: i32,
+    (by, bad): (i32, Bad),
     beside: &Typed,
     to: &DataType,
     expr: &Expr,
@@ -83,7 +84,7 @@ fn raised(
     }
     let factor = binder.literal(Some(power), to.clone(), expr);
     // A row whose other operand is null has no result, so it cannot overflow.
-    let scaled = Op::Scaled(binder.checked());
+    let scaled = Op::Scaled(bad);
     Ok(binder.node(scaled, to.clone(), &[value, &factor, beside], expr))
 }
 
@@ -174,11 +175,14 @@ pub(super) fn bind(
     let precision = precision.clamp(1, i32::from(x.max_precision)) as u8;
     let to = (x.make)(precision, scale as i8);
     let by_zero = if options.division_by_zero_is_null { Bad::Null } else { Bad::Fails };
-    let raised_b = raised(binder, &b, up2, &a, &to, expr)?;
+    // A division that overflows results in null, also before it begins.
+    let divides = matches!(op, Arithmetic::Div | Arithmetic::Rem);
+    let bad = if divides && options.division_by_zero_is_null { Bad::Null } else { binder.checked() };
+    let raised_b = raised(binder, &b, (up2, bad), &a, &to, expr)?;
     if op == Arithmetic::Div && up1 > 0 {
         return quotient(binder, (&a, &b), up1, &to, by_zero, expr);
     }
-    let raised_a = raised(binder, &a, up1, &b, &to, expr)?;
-    let bad = if matches!(op, Arithmetic::Div | Arithmetic::Rem) { by_zero } else { binder.checked() };
+    let raised_a = raised(binder, &a, (up1, bad), &b, &to, expr)?;
+    let bad = if divides { by_zero } else { binder.checked() };
     Ok(binder.node(Op::Arithmetic(op, bad), to, &[&raised_a, &raised_b], expr))
 }

@@ -53,3 +53,14 @@ impl Extent {
         Err(Error::invalid("expression", problem))
     }
 }
+
+/// The most steps of expressions that are bound together; devices number steps and columns by 16 bits.
+const MOST_STEPS: usize = 60_000;
+
+/// Returns [`Error::Invalid`] if expressions have become too many steps.
+pub(super) fn check_steps(steps: usize) -> Result<()> {
+    match steps {
+        ..=MOST_STEPS => Ok(()),
+        _ => Err(Error::invalid("expression", format!("{steps} steps together, of at most {MOST_STEPS}"))),
+    }
+}

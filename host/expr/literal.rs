@@ -166,8 +166,13 @@ impl Literal {
             ) => {
                 let value = match self.value.clone() {
                     // A fraction is rounded, but no integer.
-                    Value::Integer(x) if rounded(x as f64, number) as i128 == x => x as f64,
+                    // The greatest number of 128 bits is none of a float, to which it saturates.
+                    Value::Integer(x) if x < i128::MAX && rounded(x as f64, number) as i128 == x => x as f64,
                     Value::Float(x) => x,
+                    // Rounded once.
+                    Value::Decimal(x, scale) if number == Number::F32 => {
+                        decimal_text(x, scale).parse::<f32>().ok()?.into()
+                    }
                     Value::Decimal(x, scale) => decimal_text(x, scale).parse().ok()?,
                     _ => return None,
                 };

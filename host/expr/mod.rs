@@ -217,7 +217,7 @@ impl Options {
         Options { overflow, ..self }
     }
 
-    /// Sets whether a division by zero results in null.
+    /// Sets whether a division by zero, or one that overflows, results in null.
     pub fn division_by_zero_is_null(self, is_null: bool) -> Options {
         Options { division_by_zero_is_null: is_null, ..self }
     }

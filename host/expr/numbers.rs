@@ -149,6 +149,10 @@ impl Binder<'_> {
             let valid = self.valid(false, &x, expr);
             return Ok(self.node(Op::Select, x.data_type.clone(), &[&valid, &one, &none], expr));
         }
+        // One factor makes no product, which would say so.
+        if !x.data_type.is_numeric() {
+            return Err(self.wrong(expr, format!("no arithmetic of {}", x.data_type)));
+        }
         let mut made = x.clone();
         // From the exponent's second bit on, so that no higher power than the requested one is computed or
         // overflows.

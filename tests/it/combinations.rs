@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use arrow_array::builder::StringViewBuilder;
 use arrow_array::cast::AsArray;
-use arrow_array::types::{Int8Type, Int32Type, Int64Type};
+use arrow_array::types::{Int8Type, Int32Type, Int64Type, UInt32Type};
 use arrow_array::*;
 use arrow_buffer::NullBuffer;
-use arrow_schema::{DataType, Field, Fields, Schema};
+use arrow_schema::{DataType, Field, Fields, Schema, UnionFields};
 use bowstring::array::Batches;
 use bowstring::compute::batches::sort_batches;
 use bowstring::compute::{JoinTable, Query, SortColumn, SortOptions, evaluate, group, lexsort_to_indices};
-use bowstring::expr::{Expr, Options, col, count, count_distinct, if_else, lit, min};
+use bowstring::expr::{Expr, Options, col, count, count_distinct, first, if_else, lit, min};
 use bowstring::{DeviceArray, DeviceBatch, Error};
 
 use crate::support::*;
@@ -91,9 +91,13 @@ fn ties_are_not_decided_by_text_outside_of_its_buffer() {
         let text: ArrayRef = Arc::new(StringArray::from(vec!["ab", "c"]));
         let offsets: Vec<u8> = [0i32, 5, 3].iter().flat_map(|offset| offset.to_ne_bytes()).collect();
         let (first, second) = (target.import(&same), target.forged(&text, &offsets));
-        let by = [&first, &second].map(|column| SortColumn::new(column, SortOptions::default()));
-        let order = lexsort_to_indices(&by, None, &target.stream).wait();
-        assert!(matches!(order, Err(Error::OutOfSpec { .. })), "{order:?}");
+        let wide = target.import(&(Arc::new(Int64Array::from(vec![1, 1])) as ArrayRef));
+        for by in [vec![&first, &second], vec![&wide, &wide, &second], vec![&second]] {
+            let by: Vec<_> =
+                by.into_iter().map(|column| SortColumn::new(column, SortOptions::default())).collect();
+            let order = lexsort_to_indices(&by, None, &target.stream).wait();
+            assert!(matches!(order, Err(Error::OutOfSpec { .. })), "{order:?}");
+        }
     }
 }
 
@@ -196,5 +200,93 @@ fn dictionaries_of_two_sides_or_batches_may_have_more_values_than_keys() {
         let made: Vec<_> = query.run_batches(batches, &target.stream).map(|batch| batch.unwrap()).collect();
         let distinct = target.export(&made[0].columns()[0]);
         assert_eq!(rows(&distinct), rows(&(Arc::new(Int64Array::from(vec![200])) as ArrayRef)), "{target:?}");
+    }
+}
+
+/// Rows of small batches wait on the CPU, but those of dictionaries may not fit into one batch.
+#[test]
+fn batches_of_dictionaries_are_grouped_though_they_have_more_values_than_keys() {
+    let part = |target: &Target, first: usize| {
+        let values = StringArray::from_iter_values((first..first + 100).map(|i| i.to_string()));
+        let codes =
+            DictionaryArray::<Int8Type>::try_new(Int8Array::from_iter_values(0..100), Arc::new(values));
+        let keys: ArrayRef = Arc::new(Int32Array::from(vec![1; 100]));
+        batch(target, &[("k", keys), ("d", Arc::new(codes.unwrap()))])
+    };
+    for target in devices() {
+        let parts: Vec<_> = [0, 100, 200].map(|at| Ok(part(&target, at))).into();
+        let schema = part(&target, 0).schema().clone();
+        let query = Query::new().group_by([col("k")]).aggregate([first(col("d")), count(col("d"))]);
+        let query = query.bind(&schema, &Options::default()).unwrap();
+        let batches = Batches::new(schema, target.stream.device().place(), parts.into_iter());
+        let made: Vec<_> = query.run_batches(batches, &target.stream).map(|batch| batch.unwrap()).collect();
+        let [made] = &made[..] else { panic!("{made:?}") };
+        let first: ArrayRef = Arc::new(StringArray::from(vec!["0"]));
+        assert_same_rows(&rows(&target.export(&made.columns()[1])), &rows(&first), &target.name);
+        assert_eq!(target.export(&made.columns()[2]).as_primitive::<Int64Type>().values(), &[300]);
+    }
+}
+
+/// Nulls of two members of a union differ, in groups and in joins.
+#[test]
+fn nulls_of_two_members_of_a_union_are_no_partners() {
+    let fields = UnionFields::try_new(
+        [0, 1],
+        [("n", DataType::Int32), ("t", DataType::Utf8)].map(|(name, of)| Field::new(name, of, true)),
+    )
+    .unwrap();
+    let union = |types: Vec<i8>| -> ArrayRef {
+        let rows = types.len();
+        let (numbers, texts) = (Int32Array::new_null(rows), StringArray::new_null(rows));
+        let members: Vec<ArrayRef> = vec![Arc::new(numbers), Arc::new(texts)];
+        Arc::new(UnionArray::try_new(fields.clone(), types.into(), None, members).unwrap())
+    };
+    for target in devices() {
+        let (left, right) = (target.import(&union(vec![0, 1, 1])), target.import(&union(vec![1, 0])));
+        let table = match JoinTable::new(&[left], true, &target.stream).wait() {
+            Err(Error::Unsupported { .. }) => continue,
+            table => table.unwrap(),
+        };
+        let found = table.find(&[right], &target.stream).wait().unwrap();
+        let pairs = found.pairs(&target.stream).wait().unwrap();
+        let [left, right] = [&pairs.left, &pairs.right].map(|rows| target.export(rows));
+        let pair = |(left, right): (Option<u32>, Option<u32>)| (left.unwrap(), right.unwrap());
+        let of = |rows: &ArrayRef| rows.as_primitive::<UInt32Type>().iter().collect::<Vec<_>>();
+        let mut all: Vec<_> = of(&left).into_iter().zip(of(&right)).map(pair).collect();
+        all.sort_unstable();
+        assert_eq!(all, [(0, 1), (1, 0), (2, 0)], "{target:?}");
+    }
+}
+
+/// Binaries of fixed width are compared as long ones, also with plain ones, and choices among them are plain.
+#[test]
+fn binaries_of_fixed_width_meet_plain_ones() {
+    let fixed = FixedSizeBinaryArray::try_from_iter([b"ab", b"cd", b"ef"].into_iter()).unwrap();
+    let plain = BinaryArray::from_iter_values([&b"ab"[..], b"x", b"ef"]);
+    for target in devices() {
+        let batch = batch(&target, &[("f", Arc::new(fixed.clone())), ("b", Arc::new(plain.clone()))]);
+        let same = || col("f").eq(col("b"));
+        let exprs = [
+            same(),
+            col("b").lt(col("f")),
+            if_else(same(), col("f"), col("f")),
+            if_else(same(), col("b"), col("f")),
+            col("f").nullif(col("b")),
+            col("f").coalesce(lit(&b"zz"[..])),
+        ];
+        let made = evaluate(&batch, &exprs, &target.stream).wait().unwrap();
+        let binaries = |rows: [Option<&[u8]>; 3]| Arc::new(BinaryArray::from_iter(rows)) as ArrayRef;
+        let [ab, cd, ef] = [&b"ab"[..], b"cd", b"ef"].map(Some);
+        let expected: [ArrayRef; 6] = [
+            Arc::new(BooleanArray::from(vec![true, false, true])),
+            Arc::new(BooleanArray::from(vec![false, false, false])),
+            binaries([ab, cd, ef]),
+            binaries([ab, cd, ef]),
+            binaries([None, cd, None]),
+            binaries([ab, cd, ef]),
+        ];
+        for ((made, expected), expr) in made.columns().iter().zip(expected).zip(&exprs) {
+            assert_eq!(&target.export(made), &expected, "{target:?}: {expr}");
+        }
     }
 }

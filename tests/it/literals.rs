@@ -175,3 +175,88 @@ fn times_at_the_ends_of_the_calendar_are_printed() {
         }
     }
 }
+
+/// A literal becomes the nearest number of a float's type, and no integer becomes another one.
+#[test]
+fn literals_are_rounded_once() {
+    for target in &devices() {
+        let f: ArrayRef = Arc::new(Float32Array::from(vec![1.0, 1.000_000_1]));
+        let d: ArrayRef = Arc::new(Float64Array::from(vec![2f64.powi(127), 1.0]));
+        let rows = batch(target, &[("f", f), ("d", d)]);
+        // Just above the middle of two numbers, which it is itself in 64 bits.
+        let above = col("f").eq(Literal::exact(1_000_000_059_604_644_775_390_625_000_001, 30));
+        let made = of(target, &rows, above, &Options::default()).unwrap();
+        assert_eq!(made.as_boolean(), &BooleanArray::from(vec![false, true]), "{target:?}");
+        assert!(of(target, &rows, col("d").eq(i128::MAX), &Options::default()).is_err());
+        assert!(of(target, &rows, col("d").eq(1i128 << 126), &Options::default()).is_ok());
+    }
+}
+
+/// Powers are of numbers, also the first one; times differ whatever their zones.
+#[test]
+fn first_powers_and_differences_have_the_types_of_others() {
+    let zone = |zone: Option<&str>| -> ArrayRef {
+        Arc::new(TimestampSecondArray::from(vec![100, 200]).with_timezone_opt(zone))
+    };
+    for target in &devices() {
+        let text: ArrayRef = Arc::new(StringArray::from(vec!["a", "b"]));
+        let days: ArrayRef = Arc::new(Date32Array::from(vec![1, 2]));
+        let columns =
+            [("s", text), ("t", days), ("i", ints([3, 4])), ("a", zone(None)), ("b", zone(Some("UTC")))];
+        let rows = batch(target, &columns);
+        for name in ["s", "t", "a"] {
+            assert!(of(target, &rows, col(name).pow(1), &Options::default()).is_err(), "{name}");
+        }
+        assert!(of(target, &rows, col("i").pow(1), &Options::default()).is_ok());
+        let made = of(target, &rows, col("b") - col("a"), &Options::default()).unwrap();
+        assert_eq!(made.as_ref(), &DurationSecondArray::from(vec![0, 0]), "{target:?}");
+    }
+}
+
+/// A division that overflows before it begins is one that overflows.
+#[test]
+fn operands_of_divisions_that_overflow_are_null_if_asked() {
+    let decimal = |value: i128, scale: i8| -> ArrayRef {
+        Arc::new(Decimal128Array::from(vec![value]).with_precision_and_scale(38, scale).unwrap())
+    };
+    let large = 10i128.pow(37);
+    for target in &devices() {
+        let columns = [
+            ("a", decimal(1, 0)),
+            ("b", decimal(large, -10)),
+            ("c", decimal(large, 0)),
+            ("d", decimal(1, 10)),
+        ];
+        let rows = batch(target, &columns);
+        for expr in [col("a") / col("b"), col("c") % col("d")] {
+            let made = of(target, &rows, expr.clone(), &Options::default().division_by_zero_is_null(true));
+            assert_eq!(made.unwrap().null_count(), 1, "{target:?}: {expr}");
+            assert!(of(target, &rows, expr, &Options::default()).is_err());
+        }
+    }
+}
+
+/// Expressions that are bound together have so many steps at most, on each device.
+#[test]
+fn many_large_expressions_together_are_refused() {
+    let sum = |first: i64| {
+        let mut terms: Vec<Expr> = (0..400).map(|i| col("i") + (first + i)).collect();
+        while terms.len() > 1 {
+            terms = terms
+                .chunks(2)
+                .map(|two| two.iter().skip(1).fold(two[0].clone(), |a, b| a + b.clone()))
+                .collect();
+        }
+        terms.remove(0)
+    };
+    for target in &devices() {
+        let rows = batch(target, &[("i", ints([1, 2]))]);
+        let exprs = |outputs: i64| (0..outputs).map(|i| sum(i * 1000)).collect::<Vec<_>>();
+        let made = bowstring::compute::evaluate(&rows, &exprs(60), &target.stream).wait();
+        assert!(matches!(made, Err(bowstring::Error::Invalid { .. })), "{target:?}");
+        if target.name == "cpu" {
+            let made = bowstring::compute::evaluate(&rows, &exprs(30), &target.stream).wait().unwrap();
+            assert_eq!(made.columns().len(), 30);
+        }
+    }
+}
