@@ -71,8 +71,10 @@ pub(super) fn rows(batch: &DeviceBatch, without_columns: Place) -> Result<Device
     let places = || batch.columns().iter().map(DeviceArray::place);
     let first = places().next().unwrap_or(without_columns);
     let reaches_all = |place: &Place| places().all(|other| place.reaches(other));
-    // Without columns, the first place reaches all.
-    let Some(place) = places().chain([first]).find(reaches_all) else {
+    // Pinned and managed memory do not reach each other, and their device reaches both. Without columns, the
+    // first place reaches all.
+    let device = Place { device_type: first.device_type.device(), ..first };
+    let Some(place) = places().chain([first, device]).find(reaches_all) else {
         let other = places().find(|other| *other != first).unwrap_or(first);
         return Err(Error::invalid("export", format!("columns on {first} and {other}")));
     };

@@ -252,7 +252,11 @@ impl Engine for Gpu {
         limit: Option<usize>,
         stream: &Stream,
     ) -> Result<Pending<DeviceArray>> {
-        sort::sort_to_indices(columns, limit, stream)
+        let place = stream.device().place();
+        let own: Vec<_> =
+            columns.iter().map(|(column, options)| (column.seen_from(place), *options)).collect();
+        let own: Vec<_> = own.iter().map(|(column, options)| (column, *options)).collect();
+        sort::sort_to_indices(&own, limit, stream)
     }
 
     fn rank(
@@ -262,11 +266,11 @@ impl Engine for Gpu {
         ties: Ties,
         stream: &Stream,
     ) -> Result<Pending<DeviceArray>> {
-        sort::rank(values, options, ties, stream)
+        sort::rank(&values.seen_from(stream.device().place()), options, ties, stream)
     }
 
     fn partition(&self, columns: &[DeviceArray], stream: &Stream) -> Result<Pending<DeviceArray>> {
-        sort::partition(columns, stream)
+        sort::partition(&own(columns, stream), stream)
     }
 
     fn partition_by_hash(
@@ -275,11 +279,11 @@ impl Engine for Gpu {
         parts: usize,
         stream: &Stream,
     ) -> Result<Pending<HashPartitions>> {
-        group::partition_by_hash(columns, parts, stream)
+        group::partition_by_hash(&own(columns, stream), parts, stream)
     }
 
     fn hash_rows(&self, columns: &[DeviceArray], stream: &Stream) -> Result<Pending<DeviceArray>> {
-        group::hash_rows(columns, stream)
+        group::hash_rows(&own(columns, stream), stream)
     }
 
     fn numbers(&self, rows: usize, stream: &Stream) -> Result<DeviceArray> {
@@ -287,7 +291,7 @@ impl Engine for Gpu {
     }
 
     fn group(&self, columns: &[DeviceArray], stream: &Stream) -> Result<Pending<Groups>> {
-        group::group(columns, stream)
+        group::group(&own(columns, stream), stream)
     }
 
     fn fold_groups(
@@ -335,7 +339,7 @@ impl Engine for Gpu {
         nulls_equal: bool,
         stream: &Stream,
     ) -> Result<Pending<Arc<dyn Table>>> {
-        join::table(keys, nulls_equal, stream)
+        join::table(&own(keys, stream), nulls_equal, stream)
     }
 
     fn mark(&self, of: &DeviceArray, rows: usize, stream: &Stream) -> Result<DeviceArray> {

@@ -68,6 +68,10 @@ fn upload(stream: &Stream, arrays: &[DeviceArray]) -> Result<Vec<DeviceArray>> {
     if arrays.iter().all(there) {
         return Ok(arrays.to_vec());
     }
+    let moved: Vec<DeviceArray> = arrays.iter().filter(|array| !there(array)).cloned().collect();
+    if moved.len() < arrays.len() {
+        return Ok(in_their_places(arrays, there, upload(stream, &moved)?));
+    }
     for array in arrays {
         if !array.place().device_type.host_accessible() {
             let problem = format!("an array on {} is not in host memory", array.place());
@@ -93,6 +97,20 @@ fn upload(stream: &Stream, arrays: &[DeviceArray]) -> Result<Vec<DeviceArray>> {
     let uploaded = uploaded.collect::<Result<Vec<_>>>()?;
     pass.finish()?;
     Ok(uploaded)
+}
+
+/// Arrays, of which those that do not stay are replaced by others.
+fn in_their_places(
+    arrays: &[DeviceArray],
+    stays: impl Fn(&DeviceArray) -> bool,
+    moved: Vec<DeviceArray>,
+) -> Vec<DeviceArray> {
+    let mut moved = moved.into_iter();
+    let replaced = |array: &DeviceArray| match stays(array) {
+        true => array.clone(),
+        false => moved.next().unwrap_or_else(|| array.clone()),
+    };
+    arrays.iter().map(replaced).collect()
 }
 
 /// Fills the bytes of a block from `start` on. Large copies are as fast as the threads that make them.
@@ -126,8 +144,15 @@ fn fill(pieces: &[Piece], part: Range<usize>, bytes: &mut [u8]) {
 }
 
 fn download(stream: &Stream, arrays: Vec<DeviceArray>) -> Result<Pending<Vec<DeviceArray>>> {
-    if arrays.iter().all(|array| array.place() == Place::CPU || is_read_in_place(stream, array)) {
+    let on = stream.clone();
+    let stays = move |array: &DeviceArray| array.place() == Place::CPU || is_read_in_place(&on, array);
+    let moved: Vec<DeviceArray> = arrays.iter().filter(|array| !stays(array)).cloned().collect();
+    if moved.is_empty() {
         return Ok(Pending::known(Ok(arrays)));
+    }
+    if moved.len() < arrays.len() {
+        let moved = download(stream, moved)?;
+        return Ok(moved.map(move |moved| Ok(in_their_places(&arrays, stays, moved))));
     }
     let _current = stream.enter()?;
     let mut pass = Pass::begin("download", stream)?;

@@ -90,7 +90,10 @@ impl AsyncBatchReader {
         let next = move || {
             let next = std::future::poll_fn(|context| Pin::new(&mut self).poll_next(context));
             let next = block_on(async { next.await.transpose() });
-            self.done |= next.is_err();
+            if next.is_err() {
+                self.done = true;
+                self.consumer.close();
+            }
             next.transpose()
         };
         Ok(Batches::new(schema, place, std::iter::from_fn(next)))

@@ -7,12 +7,13 @@ use std::sync::Arc;
 use arrow_array::{Array, ArrayRef, BooleanArray, Int64Array, UInt32Array};
 use arrow_schema::{DataType, Field, Schema, UnionMode};
 use bowstring::array::Batches;
-use bowstring::compute::{CastOptions, TakeOptions, cast, concat, evaluate, filter, take};
+use bowstring::compute::{CastOptions, JoinTable, SortOptions, TakeOptions, cast, concat, evaluate, filter};
+use bowstring::compute::{group, partition_by_hash, sort_to_indices, take};
 use bowstring::device::testing;
 use bowstring::exchange::{export_batch, export_batches, from_arrow, import_batch, import_batches, to_arrow};
 use bowstring::expr::col;
 use bowstring::ffi::DeviceType;
-use bowstring::{DeviceArray, DeviceBatch, Stream};
+use bowstring::{DeviceArray, DeviceBatch, Error, Stream};
 
 use super::foreign::{Stranger, close, kinds};
 use super::*;
@@ -74,6 +75,17 @@ fn results_are_where_the_stream_is() {
             let joined = concat(&parts.each_ref(), &stream).wait().unwrap();
             let expected = arrow_select::concat::concat(&[&theirs.slice(3, 20), &theirs.slice(40, 50)]);
             same(&joined, &expected.unwrap(), "concat");
+
+            // Types that devices do not order say so.
+            let options = SortOptions::default();
+            for made in [
+                sort_to_indices(&ours, options, None, &stream).wait().map(drop),
+                group(std::slice::from_ref(&ours), &stream).wait().map(drop),
+                partition_by_hash(std::slice::from_ref(&ours), 2, &stream).wait().map(drop),
+                JoinTable::new(std::slice::from_ref(&ours), false, &stream).wait().map(drop),
+            ] {
+                assert!(matches!(made, Ok(()) | Err(Error::Unsupported { .. })), "{context}: {made:?}");
+            }
 
             // A stream declares the device's memory; one of its batches is as the producer sent it.
             let field = Field::new("x", data_type.clone(), true);
@@ -141,6 +153,32 @@ fn batches_of_several_kinds_of_memory_are_exported() {
         }
         close(native);
     }
+}
+
+/// Pinned and managed memory do not reach each other, and their device reaches both.
+#[test]
+fn batches_of_pinned_and_managed_memory_are_exported() {
+    let native = Rc::new(Native::standin(DeviceType::Cuda, 0));
+    let (theirs, releases): (ArrayRef, _) =
+        (Arc::new(Int64Array::from_iter_values(0..9)), Releases::default());
+    let kinds = [DeviceType::CudaHost, DeviceType::CudaManaged];
+    let mut strangers = kinds.map(|kind| Stranger::new(&native, &theirs, kind, &releases));
+    let columns = strangers.each_mut().map(|stranger| stranger.import(&native, &DataType::Int64));
+    strangers.iter_mut().for_each(|stranger| stranger.gate.open());
+    let stream = native.device.stream().unwrap();
+    let fields = ["a", "b"].map(|name| Field::new(name, DataType::Int64, true));
+    let batch = DeviceBatch::try_new(Arc::new(Schema::new(fields.to_vec())), columns.to_vec(), 9).unwrap();
+    let (mut array, schema) = export_batch(&batch).unwrap();
+    // SAFETY: the library's own structs.
+    let again = unsafe { import_batch(&mut array, &schema, &native.device) }.unwrap();
+    for column in again.columns() {
+        assert_eq!(column.place(), native.device.place());
+        assert_same_rows(&down(column, &stream), &rows(&theirs), &"exported");
+    }
+    drop((columns, batch, again, array, stream));
+    testing::drain(&native.device);
+    strangers.into_iter().for_each(|stranger| stranger.end(&native));
+    close(native);
 }
 
 /// A batch without columns has rows, and is in the memory that its stream declares.
