@@ -11,7 +11,7 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 use super::core::Core;
-use super::handles::{OwnedEvent, OwnedStream};
+use super::handles::{OwnedEvent, OwnedStream, is_of_a_capture};
 use super::lock::lock;
 use super::sync::Mutex;
 use super::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -130,13 +130,17 @@ impl Event {
         if self.recording() == 0 {
             return false;
         }
-        // If the runtime cannot answer, the event has passed after a wait; see `Driver::synchronise_event`.
-        let passed = self.native().query().unwrap_or_else(|_| {
-            if let Err(failure) = self.native().synchronise() {
-                self.fail(failure);
+        let passed = match self.native().query() {
+            Ok(passed) => passed,
+            Err(failure) if is_of_a_capture(&failure) => false,
+            // If the runtime cannot answer, the event has passed after a wait; see `Driver::synchronise_event`.
+            Err(_) => {
+                if let Err(failure) = self.native().synchronise() {
+                    self.fail(failure);
+                }
+                true
             }
-            true
-        });
+        };
         self.0.passed.fetch_or(passed, Ordering::AcqRel);
         passed
     }

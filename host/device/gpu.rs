@@ -4,12 +4,13 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use super::core::{Core, Held};
+use super::driver::RawEntry;
 use super::event::Event;
 use super::handles::{SharedDriver, Source, read_back};
 use super::pool::DevicePool;
 use super::staging::{Staged, Staging};
-use crate::Result;
 use crate::array::{Buffer, DeviceArray, Ready};
+use crate::{Error, Result};
 
 /// A GPU's core and its memory pools, as every handle of the GPU shares them.
 pub(crate) struct Gpu {
@@ -74,6 +75,14 @@ impl Gpu {
 
     pub fn staging(&self) -> &Arc<Staging> {
         &self.staging
+    }
+
+    /// The loaded form of an entry. If there is no memory to load it, unused memory is released for it.
+    pub fn entry(&self, family: &'static str, name: &'static str) -> Result<RawEntry> {
+        match self.core.entry(family, name) {
+            Err(Error::OutOfMemory { .. }) if self.pool.release() => self.core.entry(family, name),
+            loaded => loaded,
+        }
     }
 
     /// Keeps things until the event, on stream number `stream`, has passed: see [`Core::retire`].

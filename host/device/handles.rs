@@ -82,3 +82,11 @@ impl Drop for OwnedEvent {
         let _ = unsafe { self.driver.destroy_event(self.raw) };
     }
 }
+
+/// Whether a runtime cannot answer because the stream of an event is being captured into a graph: HIP
+/// looked at the stream until 2026 (ROCm/rocm-systems 3169). The work may not have passed, and a wait does not
+/// wait.
+pub(super) fn is_of_a_capture(failure: &Error) -> bool {
+    // The codes of captures, which CUDA and HIP share.
+    matches!(failure, Error::Driver { code: 900..=908, .. })
+}

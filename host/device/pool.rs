@@ -118,6 +118,15 @@ impl DevicePool {
         }
     }
 
+    /// Releases all unused memory, and waits until it is free. Returns whether there was any.
+    pub fn release(&self) -> bool {
+        self.core.retire();
+        let kept = lock(&self.state).usage.kept;
+        self.trim(|state| state.usage.kept > 0);
+        self.core.await_frees();
+        kept > 0
+    }
+
     pub fn usage(&self) -> PoolUsage {
         lock(&self.state).usage
     }

@@ -108,6 +108,10 @@ impl Staged {
 impl Drop for Staged {
     fn drop(&mut self) {
         let Some(pinned) = self.pinned.take() else { return };
+        if self.staging.core.is_parents() {
+            // It is the parent's, and another thread may have held the lock when the process was forked.
+            return std::mem::forget(pinned);
+        }
         let mut spare = lock(&self.staging.spare);
         let freed = spare.keep(pinned);
         match RELEASING.try_with(Cell::get) {

@@ -13,6 +13,13 @@ impl Pass {
 
     pub(super) fn end(&mut self) -> Result<()> {
         self.ended = true;
+        if self.gpu.is_parents() {
+            // The runtime does not work in a forked child, and locks may be held for ever.
+            self.used.drain(..).for_each(std::mem::forget);
+            self.kept.drain(..).for_each(std::mem::forget);
+            std::mem::forget(std::mem::take(&mut self.small_uploads));
+            return Ok(());
+        }
         let sent = self.send();
         self.kept.extend(self.small_uploads.end());
         let checks = std::mem::take(&mut self.checks);

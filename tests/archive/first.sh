@@ -55,8 +55,10 @@ which_kind() {
 # Says how much of the GPU others use; prints nothing if it is at most a tenth.
 in_use() {
     if [ "$BOWSTRING_REQUIRE" = cuda ] && command -v nvidia-smi >/dev/null; then
-        timeout 30 nvidia-smi -i 0 --query-gpu=utilization.gpu,memory.used,memory.total --format=csv,noheader,nounits 2>/dev/null |
-            tr -d ' ' | awk -F , '$1 > 10 { print $1 " % busy" } $3 > 0 && 10 * $2 > $3 { print $2 " of " $3 " MiB in use" }'
+        # Divided GPUs have no figures: they say [N/A].
+        gpu=${CUDA_VISIBLE_DEVICES:-0}
+        timeout 30 nvidia-smi -i "${gpu%%,*}" --query-gpu=utilization.gpu,memory.used,memory.total --format=csv,noheader,nounits 2>/dev/null |
+            tr -d ' ' | awk -F , '$1 + 0 > 10 { print $1 " % busy" } $3 + 0 > 0 && 10 * $2 > $3 + 0 { print $2 " of " $3 " MiB in use" }'
     elif [ "$BOWSTRING_REQUIRE" = rocm ]; then
         for card in /sys/class/drm/card*/device; do
             [ -e "$card/mem_info_vram_total" ] || continue

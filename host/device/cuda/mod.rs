@@ -171,6 +171,7 @@ impl Runtime for Cuda {
     const COLUMN: usize = 0;
     const LIBRARIES: &'static [&'static str] = LIBRARIES;
     const ORDERED_MEMORY: i32 = 115;
+    const WAITS_LOCK_EVENTS: bool = false;
     type Own = Contexts;
 
     const NAME: &'static str = "CUDA";

@@ -71,6 +71,9 @@ fn version_of(number: i32) -> Version {
 /// pool keeps freed memory, so plain allocation costs little.
 const ASYNC_ALLOC: &str = "BOWSTRING_HIP_ASYNC_ALLOC";
 
+/// A second handle of the default stream, which is 0 too.
+const LEGACY_BY_NUMBER: Word = 1;
+
 /// The codes with which the runtime refuses an image: hipErrorInvalidDeviceFunction, hipErrorInvalidImage,
 /// hipErrorNoBinaryForGpu, hipErrorSharedObjectInitFailed.
 const IMAGE_REFUSED: [i64; 4] = [98, 200, 209, 303];
@@ -118,6 +121,8 @@ impl Runtime for Hip {
     const COLUMN: usize = 1;
     const LIBRARIES: &'static [&'static str] = LIBRARIES;
     const ORDERED_MEMORY: i32 = 88;
+    /// `hipEventSynchronize` holds the lock that `hipEventQuery` takes.
+    const WAITS_LOCK_EVENTS: bool = true;
     type Own = Devices;
 
     const NAME: &'static str = "HIP";
@@ -225,6 +230,10 @@ impl Runtime for Hip {
     }
 
     unsafe fn check_stream(&self, stream: Word) -> Outcome {
+        if stream <= LEGACY_BY_NUMBER {
+            // It is any device's, and HIP 6.2 and later read the device through the number 1 as an address.
+            return Ok(());
+        }
         let (function, mut device) = (&self.functions.of_stream, 0);
         outcome(function.name, unsafe { (function.call)(stream, &mut device) })?;
         outcome(function.name, if device == self.device { 0 } else { INVALID_CONTEXT })

@@ -411,6 +411,15 @@ impl<R: Runtime> Driver for Native<R> {
     }
 
     unsafe fn synchronise_event(&self, event: RawEvent) -> Outcome {
+        if R::WAITS_LOCK_EVENTS {
+            // If there is no answer, the runtime waits.
+            while let Ok(passed) = unsafe { self.query(event) } {
+                if passed {
+                    return Ok(());
+                }
+                std::thread::sleep(std::time::Duration::from_micros(20));
+            }
+        }
         unsafe { self.make(&self.functions().synchronise_event, |f| f(event.0)) }
     }
 

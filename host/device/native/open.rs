@@ -27,7 +27,7 @@ pub(in super::super) enum Library<'a> {
 /// The libraries and devices of a runtime that this process has opened. Opening a device again gives the same
 /// one.
 pub(in super::super) struct Opened<R: Runtime> {
-    libraries: Mutex<HashMap<Option<PathBuf>, Result<&'static Found<R>>>>,
+    libraries: Mutex<HashMap<Option<PathBuf>, &'static Found<R>>>,
     devices: Mutex<HashMap<Key, Known<R>>>,
 }
 
@@ -80,7 +80,13 @@ impl<R: Runtime> Opened<R> {
     /// The functions of a library, which is loaded at its first use.
     pub fn found(&self, library: Library<'_>) -> Result<&'static Found<R>> {
         let mut libraries = lock(&self.libraries);
-        libraries.entry(library.path()).or_insert_with(|| Found::load(library)).clone()
+        if let Some(found) = libraries.get(&library.path()) {
+            return Ok(found);
+        }
+        // What fails may work later, once a service runs.
+        let found = Found::load(library)?;
+        libraries.insert(library.path(), found);
+        Ok(found)
     }
 }
 

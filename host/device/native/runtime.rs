@@ -24,6 +24,8 @@ pub(in super::super) trait Runtime: Sized + Send + Sync + 'static {
     const LIBRARIES: &'static [&'static str];
     /// The number of the attribute "memory is allocated in stream order".
     const ORDERED_MEMORY: i32;
+    /// Whether a thread that waits for an event keeps others from asking for it meanwhile.
+    const WAITS_LOCK_EVENTS: bool;
     /// The functions that only this runtime has.
     type Own: Table;
 

@@ -96,12 +96,14 @@ impl Consumer {
 /// Queues a copy of the memory after a gate, releases the memory at once, runs `next`, and returns the copied
 /// values.
 fn read_late(native: &Native, reads: Reads, next: impl FnOnce()) -> Vec<i64> {
-    let mut copied = vec![0i64; ROWS as usize];
+    let bytes = 8 * ROWS as usize;
+    // A copy to other memory would wait for the gate.
+    // SAFETY: the function writes an address.
+    let pinned = native.made(|raw, to| unsafe { (raw.alloc_pinned)(to, bytes, 1) });
+    let to = std::ptr::with_exposed_provenance_mut::<u8>(pinned);
     let gate = native.gate(reads.stream);
-    let to = copied.as_mut_ptr().cast();
-    // SAFETY: memory of as many rows, and the vector is there until the stream was waited for.
-    let queued =
-        native.raw(|raw| unsafe { (raw.copy_out)(to, reads.address, 8 * ROWS as usize, reads.stream) });
+    // SAFETY: memory of as many rows, which is there until the stream was waited for.
+    let queued = native.raw(|raw| unsafe { (raw.copy_out)(to, reads.address, bytes, reads.stream) });
     assert_eq!(queued, 0);
     // If freeing memory waits for queued work, the last owner of a device waits for its consumer. So the
     // release runs on another thread, because this one opens the gate.
@@ -118,6 +120,10 @@ fn read_late(native: &Native, reads: Reads, next: impl FnOnce()) -> Vec<i64> {
     release.join().unwrap();
     // SAFETY: a live stream.
     assert_eq!(native.raw(|raw| unsafe { (raw.synchronise)(reads.stream) }), 0);
+    // SAFETY: memory that has been written.
+    let copied = unsafe { std::slice::from_raw_parts(to.cast::<i64>(), ROWS as usize) }.to_vec();
+    // SAFETY: nothing uses it any more.
+    assert_eq!(native.raw(|raw| unsafe { (raw.free_pinned)(pinned) }), 0);
     copied
 }
 

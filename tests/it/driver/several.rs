@@ -206,9 +206,10 @@ fn meet(place: &std::sync::Mutex<usize>, came: &std::sync::Condvar) -> bool {
     *came.wait_timeout_while(there, patience, |there| *there < 2).unwrap().0 == 2
 }
 
+/// On stand-ins: no runtime promises that two functions of the host run at the same time.
 #[test]
 fn two_streams_work_at_the_same_time() {
-    for native in Native::all() {
+    for native in Native::standins() {
         let strangers = [native.stranger(), native.stranger()];
         let meeting = std::sync::Arc::new((std::sync::Mutex::new(0), std::sync::Condvar::new()));
         let (tell, told) = std::sync::mpsc::channel();
