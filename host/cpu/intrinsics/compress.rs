@@ -271,6 +271,16 @@ static LANES: [[u32; 8]; 256] = {
     table
 };
 
+/// Returns the number of kept values in a word up to which taking them one by one beats permuting `2 * W`
+/// vectors. It also reads no more than their cache lines.
+const fn few_lanes<const W: usize>() -> u32 {
+    match W {
+        4 => 2,
+        8 => 8,
+        _ => 20,
+    }
+}
+
 /// Compresses widths of 4 bytes and more by permuting 4-byte lanes, and narrower ones in plain code.
 #[target_feature(enable = "avx2,bmi1,bmi2,popcnt,lzcnt")]
 pub(super) fn compress_avx2<const W: usize>(values: &[[u8; W]], words: &[u64], out: &mut [[u8; W]]) -> usize {
@@ -286,7 +296,13 @@ pub(super) fn compress_avx2<const W: usize>(values: &[[u8; W]], words: &[u64], o
             break;
         }
         done += 1;
-        if *word == 0 {
+        if word.count_ones() <= few_lanes::<W>() {
+            let mut rest = *word;
+            while rest != 0 {
+                out[at] = values[rest.trailing_zeros() as usize];
+                at += 1;
+                rest &= rest - 1;
+            }
             continue;
         }
         let from = values.as_ptr().cast::<__m256i>();
