@@ -3,12 +3,11 @@
 
 use std::ffi::c_char;
 use std::ptr::NonNull;
-use std::sync::{Mutex, MutexGuard};
 use std::thread::Builder;
 
-use bowstring::exchange::{self, AsyncBatchReader};
+use bowstring::Error;
+use bowstring::exchange::{self, AsyncBatchReader, Turns};
 use bowstring::ffi::{ArrowAsyncDeviceStreamHandler, AsyncHandler, DeviceType};
-use bowstring::{Error, Result};
 
 use crate::device::BowstringDevice;
 use crate::metadata::{EncodedMetadata, pairs};
@@ -16,7 +15,7 @@ use crate::status::{BowstringStatus, borrow, free, give, guard, invalid, missing
 use crate::stream::BowstringBatches;
 
 /// The consumer's end of an asynchronous stream, before its schema has been waited for.
-pub struct BowstringAsyncBatches(Mutex<Option<AsyncBatchReader>>, EncodedMetadata);
+pub struct BowstringAsyncBatches(Turns<Option<AsyncBatchReader>>, EncodedMetadata);
 
 /// Creates a handler for a producer of struct arrays on `device`, and the handle that receives what the
 /// producer sends. When the producer has given the schema, the library requests `queue` batches (at least
@@ -45,7 +44,7 @@ pub unsafe extern "C" fn bowstring_async_batches_new(
         borrow(out, "out")?;
         let queue = usize::try_from(queue).unwrap_or(usize::MAX);
         let (reader, theirs) = exchange::import_async_batches(&device.0, queue);
-        give(BowstringAsyncBatches(Mutex::new(Some(reader)), EncodedMetadata::default()), out)?;
+        give(BowstringAsyncBatches(Turns::new(Some(reader)), EncodedMetadata::default()), out)?;
         put(theirs.into_raw().as_ptr(), handler)
     })
 }
@@ -70,7 +69,8 @@ pub unsafe extern "C" fn bowstring_async_batches_wait(
     guard(|| unsafe {
         let batches = borrow(batches, "batches")?;
         borrow(out, "out")?;
-        give(BowstringBatches::new(batches.take()?.wait()?), out)
+        let reader = batches.0.with(|reader| reader.take().ok_or_else(given_away))?;
+        give(BowstringBatches::new(reader.wait()?), out)
     })
 }
 
@@ -90,25 +90,17 @@ pub unsafe extern "C" fn bowstring_async_batches_metadata(
     guard(|| unsafe {
         let batches = borrow(batches, "batches")?;
         borrow(out, "out")?;
-        let mut held = batches.held();
-        let reader = held.as_mut().ok_or_else(given_away)?;
-        reader.wait_for_schema()?;
-        put(batches.1.of(&reader.metadata())?, out)
+        let metadata = batches.0.with(|reader| {
+            let reader = reader.as_mut().ok_or_else(given_away)?;
+            reader.wait_for_schema()?;
+            Ok(reader.metadata())
+        })?;
+        put(batches.1.of(&metadata)?, out)
     })
 }
 
 fn given_away() -> Error {
     invalid("the stream was given away already")
-}
-
-impl BowstringAsyncBatches {
-    fn held(&self) -> MutexGuard<'_, Option<AsyncBatchReader>> {
-        self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
-    }
-
-    fn take(&self) -> Result<AsyncBatchReader> {
-        self.held().take().ok_or_else(given_away)
-    }
 }
 
 /// Frees a handle. A producer that is still sending to it is told to stop through its `cancel`; anything that

@@ -32,13 +32,15 @@ pub(crate) fn set(interrupted: BowstringInterrupted, data: *mut c_void, every: D
 
 /// Runs a function's body, and asks this thread's callback meanwhile.
 pub(crate) fn within(body: impl FnOnce() -> Result<()>) -> Result<()> {
-    let Some(asked) = ASKED.get().filter(|_| !ASKING.get()) else { return body() };
-    let ask = move || {
+    let Some(Asked { every, .. }) = ASKED.get().filter(|_| !ASKING.get()) else { return body() };
+    let ask = || {
+        // It may have been replaced or removed meanwhile, by itself or by a producer.
+        let Some(asked) = ASKED.get() else { return false };
         ASKING.set(true);
         // SAFETY: what the caller promised where it was set.
         let ends = unsafe { (asked.interrupted)(asked.data) } != 0;
         ASKING.set(false);
         ends
     };
-    interruptible(asked.every, ask, body)
+    interruptible(every, ask, body)
 }

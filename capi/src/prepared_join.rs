@@ -1,10 +1,10 @@
 //! Joins whose left side is prepared once, for right rows that arrive batch by batch.
 
 use std::ptr::null_mut;
-use std::sync::{Mutex, PoisonError};
 
 use bowstring::DeviceBatch;
 use bowstring::compute::{PreparedJoin, Visited};
+use bowstring::exchange::Turns;
 
 use crate::array::BowstringArray;
 use crate::batch::BowstringBatch;
@@ -17,7 +17,7 @@ use crate::status::{BowstringStatus, borrow, free, give, guard, put};
 pub struct BowstringPreparedJoin {
     join: PreparedJoin,
     /// The left rows that right batches have found.
-    visited: Mutex<Visited>,
+    visited: Turns<Visited>,
 }
 
 /// Hands out a batch, or NULL if there is none.
@@ -52,7 +52,7 @@ pub unsafe extern "C" fn bowstring_prepared_join_new(
         let (left, stream) = (borrow(left, "left")?, &borrow(stream, "stream")?.0);
         let (keys, options) = (keys_of(left_keys, count, "left_keys")?, join_options(options)?);
         let join = PreparedJoin::new(&left.0, &keys, &options, stream).wait()?;
-        give(BowstringPreparedJoin { join, visited: Mutex::default() }, out)
+        give(BowstringPreparedJoin { join, visited: Turns::new(Visited::default()) }, out)
     })
 }
 
@@ -89,8 +89,10 @@ pub unsafe extern "C" fn bowstring_prepared_join_probe(
         let stream = &borrow(stream, "stream")?.0;
         borrow(out, "out")?;
         let probed = join.join.probe(&right.0, &keys_of(right_keys, count, "right_keys")?, stream).wait()?;
-        let mut visited = join.visited.lock().unwrap_or_else(PoisonError::into_inner);
-        *visited = visited.and(&probed.visited, stream).wait()?;
+        join.visited.with(|visited| {
+            *visited = visited.and(&probed.visited, stream).wait()?;
+            Ok(())
+        })?;
         give_if_any(probed.rows, out)
     })
 }
@@ -114,7 +116,7 @@ pub unsafe extern "C" fn bowstring_prepared_join_rest(
         let (join, right) = (borrow(join, "join")?, borrow(right, "right")?);
         let stream = &borrow(stream, "stream")?.0;
         borrow(out, "out")?;
-        let visited = join.visited.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let visited = join.visited.with(|visited| Ok(visited.clone()))?;
         give_if_any(join.join.rest(&visited, right.0.schema(), stream).wait()?, out)
     })
 }

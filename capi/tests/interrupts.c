@@ -63,6 +63,13 @@ static void* of_another_thread(void* data) {
   return taken;
 }
 
+/* A callback that removes itself is not asked again: what it is asked with may be gone. */
+static int32_t asked_once(void* data) {
+  ++*(int*)data;
+  bowstring_set_interrupt(NULL, NULL, 0);
+  return 0;
+}
+
 int main(void) {
   struct BowstringDevice* device;
   struct BowstringStream* stream;
@@ -93,6 +100,11 @@ int main(void) {
 
   CHECK(bowstring_set_interrupt(NULL, NULL, 0) == BOWSTRING_STATUS_OK);
   CHECK(bowstring_take(row, again, NULL, stream, &taken) == BOWSTRING_STATUS_OK && deadline.asked == 0);
+  bowstring_array_free(taken);
+
+  int asked = 0;
+  CHECK(bowstring_set_interrupt(asked_once, &asked, 0) == BOWSTRING_STATUS_OK);
+  CHECK(bowstring_take(row, again, NULL, stream, &taken) == BOWSTRING_STATUS_OK && asked == 1);
   bowstring_array_free(taken);
 
   /* This test exports nothing; it only sets the device's fence. */

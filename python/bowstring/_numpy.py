@@ -37,7 +37,7 @@ def given(obj: Any, argument: str) -> Any:
     if kind not in "biuf" or array.dtype.itemsize > 8:
         raise TypeError(f"{argument}: Arrow has no type for numpy's {array.dtype}")
     if not array.dtype.isnative:
-        return array.astype(array.dtype.newbyteorder("="))
+        return array.astype(array.dtype.newbyteorder("="), order="C")
     return array if array.flags.c_contiguous else np.ascontiguousarray(array)
 
 
@@ -53,6 +53,7 @@ def _times(array: np.ndarray[Any, Any], argument: str) -> Array:
     import numpy as np
 
     kind = "timestamp" if array.dtype.kind == "M" else "duration"
+    array = array.astype(array.dtype.newbyteorder("="), copy=False)
     unit, step = np.datetime_data(array.dtype)
     if array.ndim != 1:
         raise TypeError(f"{argument}: one dimension of {array.dtype} is needed, not {array.ndim}")
@@ -117,7 +118,7 @@ def as_asked(array: Array, dtype: Any, copy: bool | None) -> np.ndarray[Any, Any
         raise ValueError(f"{array.type} is no numpy array of {dtype or 'its own type'} without a copy")
     if not fits:
         return found.astype(dtype)
-    return found.copy() if copy and shared else found
+    return found.copy() if copy and (shared or not found.flags.writeable) else found
 
 
 def columns(batch: RecordBatch, dtype: Any, copy: bool | None) -> np.ndarray[Any, Any]:

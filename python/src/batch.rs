@@ -53,8 +53,8 @@ impl RecordBatch {
     /// Casts the batch to the schema capsule that a consumer passed, if any.
     pub fn requested(&self, py: Python<'_>, schema: Option<&Bound<'_, PyAny>>) -> PyResult<RecordBatch> {
         match schema.map(import_schema).transpose()? {
-            None => Ok(self.clone()),
-            Some(schema) => detached(py, || self.as_schema(schema)),
+            Some(schema) if has_names_of(&schema, self.0.schema()) => detached(py, || self.as_schema(schema)),
+            _ => Ok(self.clone()),
         }
     }
 
@@ -63,7 +63,9 @@ impl RecordBatch {
         if self.0.columns().iter().all(|column| column.place().device_type.host_accessible()) {
             return ours(|| plain(&self.0)).map(|here| RecordBatch(here, self.1));
         }
-        let stream = default_stream(self.place())?;
+        let there = self.0.columns().iter().map(|column| column.place());
+        let elsewhere = there.into_iter().find(|place| !place.device_type.host_accessible());
+        let stream = default_stream(elsewhere.unwrap_or(self.place()))?;
         ours(|| stream.download(&self.0)).map(RecordBatch::new)
     }
 
@@ -84,4 +86,12 @@ pub fn plain(batch: &DeviceBatch) -> bowstring::Result<DeviceBatch> {
     let plain =
         DeviceBatch::try_new(batch.schema().clone(), columns.collect::<Result<_, _>>()?, batch.len())?;
     Ok(plain.with_metadata(batch.metadata().clone()))
+}
+
+/// Whether columns have the names of others, in their order. A consumer may ask for other types of columns,
+/// and not for other columns: it sees by the schema that it gets that it has not got them.
+pub fn has_names_of(asked: &Schema, own: &Schema) -> bool {
+    let names =
+        |schema: &Schema| schema.fields().iter().map(|field| field.name().clone()).collect::<Vec<_>>();
+    names(asked) == names(own)
 }

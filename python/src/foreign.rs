@@ -210,9 +210,19 @@ pub fn of_columns(
         let order = schema.fields().iter().map(place).collect::<PyResult<Vec<_>>>()?;
         arrays = order.iter().map(|at| arrays[*at].clone()).collect();
     }
-    let schema = schema.cloned().unwrap_or_else(|| Schema::new(fields));
     let rows = arrays.first().map_or(0, Inner::len);
-    ours(|| DeviceBatch::try_new(schema.into(), arrays, rows)).map(RecordBatch::new)
+    let batch =
+        |schema: Schema| ours(|| DeviceBatch::try_new(schema.into(), arrays, rows)).map(RecordBatch::new);
+    match schema {
+        Some(schema) if schema.fields().iter().any(|field| !field.is_nullable()) => {
+            // A cast has nulls where the schema has them, or fails.
+            let nullable = schema.fields().iter().map(|field| field.as_ref().clone().with_nullable(true));
+            let loose = batch(Schema::new(nullable.collect::<Vec<_>>()))?;
+            detached(columns.py(), || loose.as_schema(schema.clone()))
+        }
+        Some(schema) => batch(schema.clone()),
+        None => batch(Schema::new(fields)),
+    }
 }
 
 /// Reads the chunks of an object as arrays.

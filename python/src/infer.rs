@@ -1,6 +1,7 @@
 //! Arrays of Python's own values: the common type is found, then the values are converted to it. This runs
 //! without the interpreter, which is asked now and then whether the user has pressed Ctrl-C.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use arrow_array::types::{
@@ -101,8 +102,9 @@ fn fields_of(rows: &[&Row], to: Option<&DataType>) -> PyResult<Fields> {
     };
     let mut names: Vec<&str> =
         expected.map_or(vec![], |fields| fields.iter().map(|field| field.name().as_str()).collect());
+    let mut known: HashSet<&str> = names.iter().copied().collect();
     for (name, _) in rows.iter().copied().flatten() {
-        if !names.contains(&name.as_str()) {
+        if known.insert(name) {
             match expected {
                 Some(_) => return misfit(format!("{name:?} is no field of the type")),
                 None => names.push(name),
@@ -110,14 +112,16 @@ fn fields_of(rows: &[&Row], to: Option<&DataType>) -> PyResult<Fields> {
         }
     }
     let field = |(i, name): (usize, &&str)| {
-        let values = rows.iter().filter_map(|row| value_of(row, name));
+        let values = rows.iter().filter_map(|row| value_of(row, i, name));
         Ok(Field::new(*name, type_of(values, expected.map(|fields| fields[i].data_type()))?, true))
     };
     names.iter().enumerate().map(field).collect()
 }
 
-fn value_of<'a>(row: &'a [(String, Plain)], name: &str) -> Option<&'a Plain> {
-    row.iter().find(|(own, _)| own == name).map(|(_, value)| value)
+/// The value of a name, which most rows have at the same place.
+fn value_of<'a>(row: &'a [(String, Plain)], place: usize, name: &str) -> Option<&'a Plain> {
+    let is_it = |(own, _): &&(String, Plain)| own == name;
+    row.get(place).filter(is_it).or_else(|| row.iter().find(is_it)).map(|(_, value)| value)
 }
 
 fn of_one(value: &Plain) -> PyResult<DataType> {
@@ -334,15 +338,15 @@ pub fn build(values: &[&Plain], data_type: &DataType) -> PyResult<ArrayRef> {
             Arc::new(ListArray::try_new(item.clone(), offsets, items, valid(values)?).map_err(unfit)?)
         }
         DataType::Struct(fields) => {
-            let column = |field: &Arc<Field>| {
+            let column = |(place, field): (usize, &Arc<Field>)| {
                 let mut own = room(values.len())?;
                 own.extend(values.iter().map(|value| match value {
-                    Plain::Struct(row) => value_of(row, field.name()).unwrap_or(&Plain::Null),
+                    Plain::Struct(row) => value_of(row, place, field.name()).unwrap_or(&Plain::Null),
                     _ => &Plain::Null,
                 }));
                 build(&own, field.data_type())
             };
-            let columns = fields.iter().map(column).collect::<PyResult<Vec<_>>>()?;
+            let columns = fields.iter().enumerate().map(column).collect::<PyResult<Vec<_>>>()?;
             let built = match columns.is_empty() {
                 true => Ok(StructArray::new_empty_fields(values.len(), valid(values)?)),
                 false => StructArray::try_new(fields.clone(), columns, valid(values)?),

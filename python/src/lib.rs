@@ -37,7 +37,8 @@ mod values;
 
 use pyo3::prelude::*;
 
-#[pymodule]
+// Objects of other libraries are taken from where they lie, which nothing but the interpreter's lock guards.
+#[pymodule(gil_used = true)]
 mod _bowstring {
     use pyo3::prelude::*;
 

@@ -15,7 +15,7 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
 use crate::array::Array;
-use crate::batch::RecordBatch;
+use crate::batch::{RecordBatch, has_names_of};
 use crate::capsule::import_schema;
 use crate::device::{Device, Stream};
 use crate::error::{detached, ours};
@@ -112,10 +112,11 @@ impl BatchReader {
         let source = self.give(py)?;
         match schema {
             None => Ok(source),
-            Some(schema) => {
+            Some(schema) if has_names_of(&schema, &source.shape) => {
                 let stream = source.stream()?;
                 Ok(cast_source(source, schema, false, &stream))
             }
+            Some(_) => Ok(source),
         }
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bowstring::expr::{self, Expr as Inner};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple};
+use pyo3::types::{PyByteArray, PyBytes, PyDict, PyTuple};
 
 use crate::foreign;
 use crate::plain;
@@ -55,6 +55,10 @@ impl Recipe {
 pub fn value(value: &Bound<'_, PyAny>) -> PyResult<(Inner, Py<PyAny>)> {
     let literal = values::literal(value)?;
     let kept = match plain::scalar(value)? {
+        // The array may change.
+        Some(_) if value.is_instance_of::<PyByteArray>() => {
+            PyBytes::new(value.py(), &value.extract::<Vec<u8>>()?).into_any().unbind()
+        }
         Some(_) => value.clone().unbind(),
         None => foreign::as_array(value, "value")?.into_pyobject(value.py())?.into_any().unbind(),
     };

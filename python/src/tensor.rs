@@ -4,12 +4,15 @@
 use std::ffi::{CStr, c_void};
 use std::ptr::NonNull;
 
+use arrow_array::{Array as _, make_array};
+use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer};
+use arrow_data::ArrayData;
 use arrow_schema::DataType;
 use bowstring::array::Place;
 use bowstring::compute::{self, tensors};
 use bowstring::ffi::DeviceType;
 use bowstring::ffi::dlpack::{DLDataType, DLManagedTensor, DLManagedTensorVersioned, ManagedTensor, Owned};
-use bowstring::{DeviceArray as Inner, Stream as InnerStream};
+use bowstring::{DeviceArray as Inner, Stream as InnerStream, exchange};
 use pyo3::exceptions::{PyBufferError, PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -133,9 +136,27 @@ pub fn fresh_copy(array: &Inner) -> PyResult<Inner> {
         let stream = default_stream(array.place())?;
         return ours(|| stream.copy(array));
     }
-    // `concat` of several parts always copies.
+    // `concat` of several parts leaves out other rows, but shares the text of views, dictionaries, and runs.
     let none = ours(|| array.slice(0, 0))?;
-    ours(|| compute::concat(&[array, &none], &InnerStream::cpu()).wait().map_err(for_buffers))
+    let rows = ours(|| compute::concat(&[array, &none], &InnerStream::cpu()).wait().map_err(for_buffers))?;
+    let views = matches!(rows.data_type(), DataType::Utf8View | DataType::BinaryView);
+    match views || rows.dictionary().is_some() || !rows.children().is_empty() {
+        true => ours(|| exchange::from_arrow(&make_array(copied(&exchange::to_arrow(&rows)?.to_data())))),
+        false => Ok(rows),
+    }
+}
+
+/// Copies the buffers of valid data.
+fn copied(data: &ArrayData) -> ArrayData {
+    let bytes = |buffer: &Buffer| Buffer::from(buffer.as_slice());
+    let nulls = data.nulls().map(|nulls| {
+        let bits = nulls.inner();
+        NullBuffer::new(BooleanBuffer::new(bytes(bits.inner()), bits.offset(), bits.len()))
+    });
+    let parts = data.child_data().iter().map(copied).collect();
+    let buffers = data.buffers().iter().map(bytes).collect();
+    let copy = data.clone().into_builder().buffers(buffers).child_data(parts).nulls(nulls);
+    copy.build().unwrap_or_else(|_| data.clone())
 }
 
 /// Returns the consumer's stream by its number in the array API. With `None`, the host waits for the array.

@@ -1,7 +1,7 @@
 //! The methods and attributes of `bowstring.Array`.
 
-use bowstring::compute;
 use bowstring::ffi::FFI_ArrowSchema;
+use bowstring::{compute, exchange};
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict, PyList, PySlice, PyTuple};
@@ -82,6 +82,11 @@ impl Array {
     }
 
     fn __iter__<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        let array = &this.get().array;
+        if array.place().device_type.host_accessible() {
+            // As a whole, and not once more with each part of the rows; a part that is not valid says so.
+            detached(this.py(), || Ok::<_, pyo3::PyErr>(exchange::to_arrow(array).is_ok()))?;
+        }
         this.py().import("bowstring._values")?.call_method1("rows", (this,))
     }
 

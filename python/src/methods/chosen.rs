@@ -10,7 +10,7 @@ use crate::batch::RecordBatch;
 use crate::device::default_stream;
 use crate::error::{detached, ours};
 use crate::expr::Expr;
-use crate::types::described;
+use crate::types::alike;
 use crate::{foreign, host_rows, operations};
 
 /// The part of a batch that `batch[...]` selects, except for slices.
@@ -56,7 +56,7 @@ impl RecordBatch {
     }
 
     pub fn equal(&self, py: Python<'_>, other: &RecordBatch) -> PyResult<bool> {
-        if self.0.len() != other.0.len() || described(self.0.schema()) != described(other.0.schema()) {
+        if self.0.len() != other.0.len() || !alike(self.0.schema(), other.0.schema()) {
             return Ok(false);
         }
         for (one, other) in self.columns().iter().zip(other.columns()) {

@@ -100,7 +100,7 @@ impl BatchReader {
 
     /// Return all remaining batches as one batch, and use up this reader.
     ///
-    /// If there are several batches, they must be in host memory, and are copied.
+    /// If there are several batches, they are copied, on the device where they are.
     fn read_all(&self, py: Python<'_>) -> PyResult<RecordBatch> {
         let source = self.give(py)?;
         detached(py, || foreign::joined_batches(source))

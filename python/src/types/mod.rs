@@ -54,6 +54,13 @@ pub fn described(schema: &InnerSchema) -> String {
     fields.join(", ")
 }
 
+/// Whether columns have the same names and types.
+pub fn alike(one: &InnerSchema, other: &InnerSchema) -> bool {
+    let written =
+        |schema: &InnerSchema| schema.fields().iter().map(|field| written(field)).collect::<Vec<_>>();
+    written(one) == written(other)
+}
+
 fn written(field: &InnerField) -> String {
     let not_null = if field.is_nullable() { "" } else { " not null" };
     format!("{}: {}{not_null}", field.name(), type_name(field))
@@ -333,7 +340,7 @@ impl Schema {
     }
 
     fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
-        schema(other, "other", None).is_ok_and(|other| described(&other) == described(&self.0))
+        schema(other, "other", None).is_ok_and(|other| alike(&other, &self.0))
     }
 
     fn __hash__(&self) -> u64 {
