@@ -53,6 +53,9 @@ fn assert_same_answer(target: &Target, ours: Result<DeviceArray, Error>, asked: 
     let ours = ours.and_then(|ours| to_arrow(&target.stream.download(&ours)?).map(|_| ours));
     match (ours, theirs) {
         (Err(Error::Cast { .. }), Ok(_)) | (Ok(_), Err(_)) if *hides_values => {}
+        // arrow-rs makes lists of a type without nulls that have nulls where no row sees them. By its own
+        // validation they are no arrays.
+        (Err(error), Ok(_)) if *hides_values && is_of_hidden_nulls(&error) => {}
         (ours, Ok(theirs)) => {
             let Some(ours) = target.answer(ours, &context) else { return };
             let differs = || rows(&target.export(&ours)) != rows(theirs);
@@ -76,6 +79,11 @@ fn assert_same_answer(target: &Target, ours: Result<DeviceArray, Error>, asked: 
             assert!(ours.is_none(), "{context}, on {target:?}: no error where arrow-rs says {theirs}");
         }
     }
+}
+
+fn is_of_hidden_nulls(error: &Error) -> bool {
+    let said = error.to_string();
+    said.contains("contains nulls not present in parent") || said.contains("which is not nullable")
 }
 
 /// Whether arrow-rs' answer may depend on how it moved other values: values hidden by null rows and items,
