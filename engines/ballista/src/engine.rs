@@ -70,7 +70,9 @@ impl DeviceExecutionEngine {
             Duration::ZERO => DefaultExecutionEngine::new(),
             idle => DefaultExecutionEngine::with_client_pool(Arc::new(Connections::kept_for(idle))),
         };
-        Self { inner: Arc::new(inner), rule: Arc::new(DeviceRule::new()), own, counters: Counters::default() }
+        // Other stages read the partitions of a stage.
+        let rule = Arc::new(DeviceRule::new().keeping_partitions());
+        Self { inner: Arc::new(inner), rule, own, counters: Counters::default() }
     }
 
     /// Replaces Ballista's default engine by another one.

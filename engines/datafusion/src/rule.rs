@@ -39,12 +39,19 @@ use crate::windowed::Windowed;
 /// It runs after DataFusion's own rules: whatever they have pushed into scans stays there, and no rule moves
 /// our operators.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct DeviceRule;
+pub struct DeviceRule {
+    keeps_partitions: bool,
+}
 
 impl DeviceRule {
     /// Creates the rule; a session's configuration controls it.
     pub fn new() -> DeviceRule {
-        DeviceRule
+        DeviceRule::default()
+    }
+
+    /// Keeps how the rows of the whole plan are partitioned, for a plan that is a part of another one.
+    pub fn keeping_partitions(self) -> DeviceRule {
+        DeviceRule { keeps_partitions: true }
     }
 }
 
@@ -57,7 +64,10 @@ impl PhysicalOptimizerRule for DeviceRule {
         let options = DeviceOptions::of(config);
         match open(&options.device)? {
             None => Ok(plan),
-            Some(device) => Rewrite { device, options, known: RefCell::default() }.below(plan, false),
+            Some(device) => {
+                let rewrite = Rewrite { device, options, known: RefCell::default() };
+                rewrite.below(plan, self.keeps_partitions)
+            }
         }
     }
 
