@@ -248,6 +248,10 @@ fn case_node(whole: &Arc<dyn PhysicalExpr>, case: &CaseExpr, inputs: &mut Inputs
                     return None;
                 }
                 let (a, b) = (translate(of, inputs)?, translate(when, inputs)?);
+                // DataFusion compares nothing with a null.
+                if b.can_fail {
+                    return None;
+                }
                 Made::truth(a.expr.clone().eq(b.expr.clone()), &[&a, &b])?
             }
         };

@@ -16,7 +16,8 @@ use datafusion::execution::memory_pool::MemoryReservation;
 use datafusion::physical_plan::SendableRecordBatchStream;
 use datafusion::physical_plan::aggregates::{AccumulatorItem, create_accumulators};
 use datafusion::physical_plan::metrics::RecordOutput;
-use futures::future::{try_join, try_join_all};
+use futures::FutureExt;
+use futures::future::{BoxFuture, try_join, try_join_all};
 
 use crate::arguments::Arguments;
 use crate::config::DeviceOptions;
@@ -99,9 +100,12 @@ pub(crate) fn columns(program: &Program) -> (Vec<usize>, arrow_schema::SchemaRef
     }
 }
 
+/// The result of a piece of work.
+type Later = BoxFuture<'static, bowstring::Result<DeviceBatch>>;
+
 /// A piece of work that was started on the device.
 struct Begun {
-    made: Pending<DeviceBatch>,
+    made: Later,
     /// The input batch, kept in case an aggregate has to read it again.
     of: Option<DeviceBatch>,
     /// The mark after which the work begins on the stream.
@@ -169,7 +173,7 @@ impl Under {
     }
 
     /// Uploads a batch, if it is not on the device yet, and starts its work.
-    fn begin(&self, taken: Taken) -> Result<(Pending<DeviceBatch>, Option<DeviceBatch>, Mark)> {
+    fn begin(&self, taken: Taken) -> Result<(Later, Option<DeviceBatch>, Mark)> {
         let counters = &self.run.counters;
         let _timer = counters.baseline.elapsed_compute().timer();
         let (program, stream) = (&self.run.program, &self.stream);
@@ -182,15 +186,20 @@ impl Under {
         let stream = stream.clone();
         match &program.work {
             Work::Rows(rows) => {
-                let rows = rows.clone();
-                Ok((kept.map(move |kept| rows.of(&kept, &stream)), None, from))
+                let rows = rows.as_ref().clone();
+                if program.condition.is_none() {
+                    let begun = kept.wait().and_then(|batch| rows.begin(&batch, &stream));
+                    return Ok((begun.map_err(external)?.boxed(), None, from));
+                }
+                let made = async move { rows.begin(&kept.await?, &stream)?.await };
+                Ok((made.boxed(), None, from))
             }
             Work::Aggregate(aggregated) if program.condition.is_none() => {
                 let batch = kept.wait().map_err(external)?;
-                Ok((aggregated.aggregates.run(&batch, &stream), Some(batch), from))
+                Ok((aggregated.aggregates.run(&batch, &stream).boxed(), Some(batch), from))
             }
             // `aggregated` aggregates the rows that pass.
-            Work::Aggregate(_) => Ok((kept, None, from)),
+            Work::Aggregate(_) => Ok((kept.boxed(), None, from)),
         }
     }
 

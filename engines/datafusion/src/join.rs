@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use arrow_schema::SchemaRef;
 use bowstring::compute::{JoinKind, JoinOptions};
-use bowstring::expr::Expr;
 use datafusion::arrow::datatypes::{DataType, Schema as TheirSchema};
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{JoinSide, JoinType, NullEquality, internal_err};
@@ -17,7 +16,7 @@ use crate::bounds::Narrowed;
 use crate::expression::translate;
 use crate::inputs::Inputs;
 use crate::keys::columns_of;
-use crate::made::{has_type, options};
+use crate::made::{Made, has_type, options};
 use crate::rows::Rows;
 use crate::subquery::has_subquery;
 
@@ -91,7 +90,14 @@ impl Join {
             };
         }
         let filter = match join.filter() {
-            Some(filter) => Some(condition(filter, &mut lefts, &mut rights)?),
+            Some(filter) => {
+                let made = condition(filter, &mut lefts, &mut rights)?;
+                // A limit hides what fails in later pairs.
+                if made.can_fail && join.fetch().is_some() {
+                    return None;
+                }
+                Some(made.expr)
+            }
             None => None,
         };
         let kind = kind(*join.join_type());
@@ -171,7 +177,7 @@ fn kind(of: JoinType) -> JoinKind {
 }
 
 /// The condition over the moved columns of both sides, all of which are known.
-fn condition(filter: &JoinFilter, left: &mut Inputs, right: &mut Inputs) -> Option<Expr> {
+fn condition(filter: &JoinFilter, left: &mut Inputs, right: &mut Inputs) -> Option<Made> {
     let before = left.used().len();
     let mut place = |column: &Column| {
         let of = filter.column_indices().get(column.index())?;
@@ -190,7 +196,7 @@ fn condition(filter: &JoinFilter, left: &mut Inputs, right: &mut Inputs) -> Opti
     let fields = [&*left, &*right].into_iter().flat_map(Inputs::their_fields).collect::<Vec<_>>();
     let mut both = Inputs::all_of(&Arc::new(TheirSchema::new(fields)));
     let made = translate(&made.ok()?.data, &mut both)?;
-    has_type(&made.expr, &DataType::Boolean, &both).then_some(made.expr)
+    has_type(&made.expr, &DataType::Boolean, &both).then_some(made)
 }
 
 #[cfg(test)]

@@ -88,7 +88,7 @@ impl Side {
     fn split(&self, batch: &DeviceBatch, stream: &Stream) -> bowstring::Result<(DeviceBatch, DeviceBatch)> {
         let columns = batch.columns()[..self.moved.fields().len()].to_vec();
         let moved = DeviceBatch::try_new(self.moved.clone(), columns, batch.len())?;
-        Ok((moved, self.keys.of(batch, stream)?))
+        Ok((moved, self.keys.clone().begin(batch, stream)?.wait()?))
     }
 
     fn without_rows(&self, stream: &Stream) -> Result<DeviceBatch> {

@@ -190,6 +190,10 @@ impl Program {
         };
         let mut tested = |mut inputs: Inputs| {
             let made = condition(chain, &mut inputs)??;
+            // A device tests the rows of many batches, also those after which the partition ends.
+            if chain.fetch.is_some() && made.can_fail && !on_the_host {
+                return None;
+            }
             shape.condition_extra_passes = made.extra_pass;
             let predicate = Query::new().filter(&made.expr).bind(&inputs.schema(), &meaning()).ok()?;
             Some(Tested { columns: inputs.used().to_vec(), schema: inputs.schema(), predicate })

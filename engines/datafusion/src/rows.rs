@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow_schema::SchemaRef;
 use bowstring::compute::{BoundQuery, Query};
 use bowstring::expr::Expr;
-use bowstring::{DeviceBatch, Stream};
+use bowstring::{DeviceBatch, Pending, Stream};
 
 use crate::inputs::Inputs;
 use crate::made::options;
@@ -40,16 +40,25 @@ impl Rows {
         Some(Rows { columns: inputs.used().to_vec(), schema, projection, outputs })
     }
 
-    /// Computes the output columns on a device. Columns of the batch after ours are not used.
-    pub fn of(&self, batch: &DeviceBatch, stream: &Stream) -> bowstring::Result<DeviceBatch> {
+    /// Begins to compute the output columns on a device. Columns of the batch after ours are not used.
+    pub fn begin(self, batch: &DeviceBatch, stream: &Stream) -> bowstring::Result<Pending<DeviceBatch>> {
         let columns = batch.columns()[..self.schema.fields().len()].to_vec();
         let batch = DeviceBatch::try_new(self.schema.clone(), columns, batch.len())?;
-        let computed = self.projection.as_ref().map(|made| made.run(&batch, stream).wait()).transpose()?;
+        Ok(match &self.projection {
+            None => Pending::known(self.of(&batch, None)),
+            Some(projection) => {
+                projection.run(&batch, stream).map(move |computed| self.of(&batch, Some(computed)))
+            }
+        })
+    }
+
+    /// The output columns, of those of a batch and of computed ones.
+    fn of(&self, batch: &DeviceBatch, computed: Option<DeviceBatch>) -> bowstring::Result<DeviceBatch> {
         let (mut fields, mut columns) = (vec![], vec![]);
         for output in &self.outputs {
             let (from, column) = match (*output, &computed) {
                 (Output::Computed(column), Some(computed)) => (computed, column),
-                (Output::Kept(column) | Output::Computed(column), _) => (&batch, column),
+                (Output::Kept(column) | Output::Computed(column), _) => (batch, column),
             };
             fields.push(from.schema().field(column).clone().with_nullable(true));
             columns.push(from.columns()[column].clone());

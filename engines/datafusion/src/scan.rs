@@ -76,7 +76,11 @@ impl DeviceScan {
         };
         let columns = self.columns.clone();
         let batches = batches.into_iter().map(move |batch| projected(&batch, &columns).map_err(external));
-        Ok(Box::pin(futures::stream::iter(batches)))
+        // The reader may be ready for each, and others want to run.
+        Ok(Box::pin(futures::stream::iter(batches).then(async |batch| {
+            tokio::task::consume_budget().await;
+            batch
+        })))
     }
 
     fn rows(&self) -> usize {

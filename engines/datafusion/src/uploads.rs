@@ -78,7 +78,7 @@ impl Uploads {
         if let Some(taken) = self.put_back.pop() {
             return Ok(Some(taken));
         }
-        let (mut batches, mut rows, mut bytes) = (vec![], 0, 0);
+        let (mut batches, mut together, mut rows, mut bytes) = (vec![], Together::default(), 0, 0);
         let all: Vec<usize> = (0..self.columns.len()).collect();
         while rows < self.upload_rows && bytes < self.upload_bytes {
             let batch = match &mut self.source {
@@ -102,7 +102,7 @@ impl Uploads {
                 continue;
             }
             let batch = batch.project(&self.columns).map_err(refused)?;
-            if !fit_together(&batches, &batch) {
+            if !together.add(&batch) {
                 let bytes = bytes_of(&batch, &all)?;
                 self.put_back.push(Taken::Host { batch: without_others(batch)?, bytes });
                 break;
@@ -207,23 +207,50 @@ impl BatchSource<DeviceBatch> for Uploaded {
     }
 }
 
-/// Whether a batch may be appended to others: keys of dictionaries and ends of runs may be too short to
-/// number the values, or the rows, of all.
-fn fit_together(batches: &[RecordBatch], next: &RecordBatch) -> bool {
-    if batches.is_empty() {
-        return true;
-    }
-    let rows = batches.iter().map(RecordBatch::num_rows).sum::<usize>() + next.num_rows();
-    (0..next.num_columns()).all(|i| match next.column(i).data_type() {
-        DataType::Dictionary(keys, _) => {
-            let values = |batch: &RecordBatch| batch.column(i).as_any_dictionary().values().clone();
-            let own = values(next);
-            let all = batches.iter().map(|batch| values(batch).len()).sum::<usize>() + own.len();
-            all <= most(keys) || batches.iter().all(|batch| Arc::ptr_eq(&values(batch), &own))
+/// The batches of an upload so far: what decides whether another one can be appended to them.
+#[derive(Default)]
+struct Together {
+    rows: usize,
+    dictionaries: Vec<Values>,
+}
+
+/// The dictionaries of a column.
+#[derive(Default)]
+struct Values {
+    count: usize,
+    /// The values, if all batches have the same.
+    shared: Option<ArrayRef>,
+}
+
+impl Together {
+    /// Adds a batch, unless keys of dictionaries or ends of runs are too short to number the values, or the
+    /// rows, of all. The first batch always fits.
+    fn add(&mut self, next: &RecordBatch) -> bool {
+        let first = self.rows == 0;
+        let rows = self.rows + next.num_rows();
+        let mut before = std::mem::take(&mut self.dictionaries).into_iter();
+        let mut fits = true;
+        for column in next.columns() {
+            let before = before.next().unwrap_or_default();
+            let mut own = Values::default();
+            fits &= match column.data_type() {
+                DataType::Dictionary(keys, of) => {
+                    let values = column.as_any_dictionary().values();
+                    own.count = before.count + values.len();
+                    let shared = before.shared.as_ref().is_some_and(|shared| Arc::ptr_eq(shared, values));
+                    own.shared = (first || shared).then(|| values.clone());
+                    shared || own.count <= most(keys) && !has_short_keys(of)
+                }
+                DataType::RunEndEncoded(ends, of) => {
+                    rows <= most(ends.data_type()) && !has_short_keys(of.data_type())
+                }
+                of => !has_short_keys(of),
+            };
+            self.dictionaries.push(own);
         }
-        DataType::RunEndEncoded(ends, _) => rows <= most(ends.data_type()),
-        of => !has_short_keys(of),
-    })
+        self.rows = rows;
+        first || fits
+    }
 }
 
 /// The most values that keys of a type number, or rows that end there.

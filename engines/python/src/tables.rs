@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use bowstring::array::Place;
 use bowstring_datafusion::{DeviceTable, host_table};
 use bowstring_sql::files::register_path;
 use datafusion::catalog::TableProvider;
@@ -33,15 +34,19 @@ pub fn register(context: &SessionContext, name: &str, table: &Bound<'_, PyAny>) 
         }
         return made;
     }
+    let of_host = |batches| {
+        let state = context.state();
+        let (rows, partitions) = (state.config().batch_size(), state.config().target_partitions());
+        detached(py, || host_table(batches, rows, partitions)).map(Arc::new)
+    };
     let made: Arc<dyn TableProvider> =
         if let Some(stream) = table.getattr_opt(intern!(py, "__arrow_c_device_stream__"))? {
-            let (device, batches) = take_device_stream(&stream.call0()?)?;
-            Arc::new(detached(py, || DeviceTable::try_new(&device, batches))?)
+            match take_device_stream(&stream.call0()?)? {
+                (device, batches) if device.place() == Place::CPU => of_host(batches)?,
+                (device, batches) => Arc::new(detached(py, || DeviceTable::try_new(&device, batches))?),
+            }
         } else if let Some(stream) = table.getattr_opt(intern!(py, "__arrow_c_stream__"))? {
-            let batches = take_stream(&stream.call0()?)?;
-            let state = context.state();
-            let (rows, partitions) = (state.config().batch_size(), state.config().target_partitions());
-            Arc::new(detached(py, || host_table(batches, rows, partitions))?)
+            of_host(take_stream(&stream.call0()?)?)?
         } else {
             let kind = table.get_type();
             return Err(PyTypeError::new_err(format!(

@@ -10,6 +10,7 @@ pub mod progress;
 use bowstring_datafusion::why_not;
 use datafusion::config::ConfigOptions;
 use datafusion::error::Result;
+use datafusion::logical_expr::{LogicalPlan, SetVariable, Statement};
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::prelude::{SessionConfig, SessionContext};
 use std::fmt::Write;
@@ -32,9 +33,12 @@ pub fn session<'a>(
     Ok(context)
 }
 
-/// Sets an option of DataFusion's or ours.
+/// Sets an option of DataFusion's or ours, as the statement `SET` does.
 pub fn set(context: &SessionContext, key: &str, value: &str) -> Result<()> {
-    context.state_ref().write().config_mut().options_mut().set(key, value)
+    let set = SetVariable { variable: key.to_owned(), value: value.to_owned() };
+    // It waits for nothing.
+    let done = context.execute_logical_plan(LogicalPlan::Statement(Statement::SetVariable(set)));
+    futures::executor::block_on(done).map(drop)
 }
 
 /// The operators of a plan that are left to DataFusion, each on a line with the reason; empty if there are

@@ -140,8 +140,12 @@ impl Output {
 fn created(name: &Path) -> io::Result<(File, Option<Unnamed>)> {
     let mut builder = tempfile::Builder::new();
     builder.prefix(".bowstring-sql-");
+    // A pipe may have no path of its own, and a link may lead to a file that is not there yet.
+    let leads_to_a_file = name.metadata().map_or(!name.is_symlink(), |found| found.is_file());
+    if !leads_to_a_file {
+        return Ok((File::create(name)?, None));
+    }
     let name = match name.canonicalize() {
-        Ok(name) if !name.is_file() => return Ok((File::create(name)?, None)),
         Ok(name) => {
             // A file that may not be written to may not be replaced either.
             OpenOptions::new().write(true).open(&name)?;

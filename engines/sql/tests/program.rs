@@ -98,6 +98,30 @@ fn statements_are_of_the_dialect_that_is_set() {
     assert_eq!(answer(home.path(), &set, ""), "x\na\n");
 }
 
+/// A pipe has no path of its own.
+#[cfg(target_os = "linux")]
+#[test]
+fn an_output_may_be_a_pipe_or_a_link_to_nothing() {
+    let home = tempfile::tempdir().unwrap();
+    let said = answer(home.path(), &["--format", "csv", "-o", "/dev/stdout", "select 7 as x"], "");
+    assert_eq!(said, "x\n7\n");
+    std::os::unix::fs::symlink("there.csv", home.path().join("link.csv")).unwrap();
+    answer(home.path(), &["--format", "csv", "-o", "link.csv", "select 8 as x"], "");
+    assert_eq!(std::fs::read_to_string(home.path().join("there.csv")).unwrap(), "x\n8\n");
+}
+
+#[test]
+fn settings_of_the_runtime_are_settings() {
+    let home = tempfile::tempdir().unwrap();
+    let set =
+        ["--set", "datafusion.runtime.memory_limit=1K", "select x from (values (1), (2)) as t(x) order by x"];
+    let output = ended(program(home.path(), &set).spawn().unwrap(), "");
+    assert!(!output.status.success());
+    let said = String::from_utf8_lossy(&output.stderr).to_lowercase();
+    assert!(said.contains("resources exhausted"), "{said}");
+    answer(home.path(), &["--set", "datafusion.runtime.memory_limit=1G", "select 1"], "");
+}
+
 #[cfg(unix)]
 #[test]
 fn an_output_that_is_full_is_an_error() {

@@ -35,6 +35,33 @@ async fn rows_behind_a_limit_do_not_fail() {
         let batch = || vec![RecordBatch::try_from_iter([("x", values(vec![1, 0]))]).unwrap()];
         register(&[&context, &plain], "t", batch());
         same(&context, &plain, "SELECT 10 / x FROM t WHERE x > -5 LIMIT 1").await;
+        // A device tests the rows of many batches together, and joins them.
+        let batches: Vec<_> = [vec![1], vec![0]].map(values).into();
+        let batches = batches.into_iter().map(|x| RecordBatch::try_from_iter([("x", x)]).unwrap());
+        let batches: Vec<_> = batches.collect();
+        register(&[&context, &plain], "t", [batches.clone(), batches].concat());
+        for context in [&context, &plain] {
+            answer(context, "SET datafusion.execution.target_partitions = 1").await.unwrap();
+        }
+        let tested = "SELECT x FROM (SELECT x FROM t WHERE 10 / x > 5 LIMIT 1)";
+        assert_eq!(rows(&context, tested).await, Ok(vec!["1".to_owned()]), "{device}");
+        same(&context, &plain, "SELECT l.x FROM t AS l JOIN t AS r ON l.x = r.x AND 10 / r.x > 0 LIMIT 1")
+            .await;
+    }
+}
+
+/// DataFusion compares nothing with a null, so nothing fails there.
+#[tokio::test]
+async fn a_case_of_null_compares_nothing() {
+    for device in ["cpu", "emulator"] {
+        let (context, plain) = (on(device).await, on("off").await);
+        let x: ArrayRef = Arc::new(Int64Array::from(vec![None, Some(5)]));
+        let y: ArrayRef = Arc::new(Int64Array::from(vec![0, 2]));
+        let batch = RecordBatch::try_from_iter([("x", x), ("y", y)]).unwrap();
+        register(&[&context, &plain], "t", vec![batch]);
+        let sql = "SELECT CASE x WHEN 10 / y THEN 1 ELSE 0 END AS a, x + y AS b FROM t";
+        same(&context, &plain, sql).await;
+        assert!(rows(&context, sql).await.is_ok(), "{device}");
     }
 }
 
