@@ -21,8 +21,7 @@ pub(crate) fn against_endless(inputs: &[&Arc<dyn ExecutionPlan>], device: &Devic
 /// Why a program is expected to be slower than the chain that it replaces; `None` if it pays.
 ///
 /// On the CPU no data moves, because both sides share the columns. Aggregates without keys pay, with a
-/// condition or without. Groups do not: DataFusion's one table for all batches of a partition took 0.4 to 1
-/// times as long as our groups of each batch, merged (TPC-H's queries 17 and 18). A filter pays if it tests
+/// condition or without; for those with keys see [`crate::first_step`]. A filter pays if it tests
 /// and moves only columns of fixed width. Views of text come with dozens of buffers for 8,192 rows, and
 /// converting them took five times as long as DataFusion's filter (10 ms against 2 ms, for 750,000 rows of
 /// which 4 % are kept). So DataFusion's kernels handle text (`masked.rs`), and a filter needs a part that is
@@ -79,7 +78,7 @@ fn few_rows(inputs: &[&Arc<dyn ExecutionPlan>], options: &DeviceOptions) -> Opti
 
 fn on_the_host(shape: &Shape) -> bool {
     if shape.aggregates {
-        return !shape.groups;
+        return true;
     }
     if shape.filters {
         return shape.masked || !shape.condition_extra_passes && shape.other_moved == 0;

@@ -1,7 +1,6 @@
 //! Runs a program on the CPU, batch by batch, on the calling thread: DataFusion has as many threads as it
 //! wants, and our operations use no other threads for batches of its size.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 use bowstring::array::{Batches, Place};
@@ -22,7 +21,7 @@ use crate::error::{external, refused};
 use crate::metrics::Counters;
 use crate::program::{Aggregated, Program, Tested, Work};
 use crate::rows::{Output, Rows};
-use crate::streams::{BatchSource, bytes_of, parts, row, stream_of_batches};
+use crate::streams::{BatchSource, bytes_of, row, stream_of_batches};
 
 /// The program and settings of one partition.
 pub(crate) struct Run {
@@ -42,16 +41,8 @@ pub(crate) struct Run {
 /// Runs a partition and returns its output stream.
 pub(crate) fn run(run: Run) -> SendableRecordBatchStream {
     let schema = run.schema.clone();
-    if let Work::Aggregate(aggregate) = &run.program.work {
-        if aggregate.states.keys.is_empty() {
-            return row(schema, aggregated(run));
-        }
-        let batch_rows = run.batch_rows;
-        let runs = Runs::new(run);
-        return stream_of_batches(
-            schema.clone(),
-            Groups { runs, schema, batch_rows, ready: VecDeque::new() },
-        );
+    if let Work::Aggregate(_) = &run.program.work {
+        return row(schema, aggregated(run));
     }
     let size = run.program.batch_rows.unwrap_or(run.batch_rows);
     let coalescer = run
@@ -254,7 +245,7 @@ impl Runs {
     }
 }
 
-/// The states of a run of batches: one row, or one for each group.
+/// The states of a run of batches: one row.
 fn reduced(aggregated: &Aggregated, batches: Vec<DeviceBatch>) -> Result<bowstring::Result<DeviceBatch>> {
     let all = batches.into_iter().map(Ok);
     let run = Batches::new(aggregated.schema.clone(), Place::CPU, all);
@@ -292,48 +283,4 @@ async fn aggregated(run: Run) -> Result<RecordBatch> {
     let _timer = counters.baseline.elapsed_compute().timer();
     let row = aggregated.one_row(&mut accumulators, &schema)?;
     Ok(row.record_output(&counters.baseline))
-}
-
-/// A stream of the groups of each run.
-struct Groups {
-    runs: Runs,
-    schema: SchemaRef,
-    /// The number of rows in an output batch.
-    batch_rows: usize,
-    ready: VecDeque<RecordBatch>,
-}
-
-impl BatchSource<RecordBatch> for Groups {
-    async fn next(&mut self) -> Result<Option<RecordBatch>> {
-        let program = self.runs.program.clone();
-        let Work::Aggregate(aggregated) = &program.work else {
-            return datafusion::common::internal_err!("an aggregate that is none");
-        };
-        loop {
-            if let Some(batch) = self.ready.pop_front() {
-                let batch = batch.record_output(&self.runs.counters.baseline);
-                return Ok(Some(batch));
-            }
-            let batches = self.runs.next(aggregated).await?;
-            if batches.is_empty() {
-                return Ok(None);
-            }
-            let timed = self.runs.counters.baseline.elapsed_compute().clone();
-            let _timer = timed.timer();
-            let mut emit = |groups: &DeviceBatch| -> Result<()> {
-                let states = aggregated.states.rows(groups, &self.schema)?;
-                self.ready.extend(parts(&states, self.batch_rows));
-                Ok(())
-            };
-            match reduced(aggregated, batches.clone())? {
-                Ok(groups) => emit(&groups)?,
-                Err(error) if Arguments::help_with(&error) => {
-                    for batch in &batches {
-                        emit(&aggregated.arguments.values(batch, &Stream::cpu()).await?)?;
-                    }
-                }
-                Err(error) => return Err(external(error)),
-            }
-        }
-    }
 }

@@ -138,9 +138,9 @@ impl Program {
                 }
                 (shape.aggregates, shape.computed) = (true, states.aggregations.len());
                 shape.groups = !states.keys.is_empty();
-                // On the CPU, DataFusion finishes groups.
                 let finishes = shape.groups && aggregate.mode != AggregateMode::Partial;
-                if (finishes || chain.merges) && on_the_host {
+                // On the CPU, groups have a first step of their own, and DataFusion's last one.
+                if (shape.groups || chain.merges) && on_the_host {
                     return None;
                 }
                 // The condition is part of the aggregate only if no row can fail: a row that it excludes

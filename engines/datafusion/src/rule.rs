@@ -23,6 +23,7 @@ use crate::cost::{against, against_join};
 use crate::device::{is_host, open};
 use crate::exchange::{is_round_robin, matter_below, with_a_shared_side};
 use crate::exec::{DeviceExec, is_on_device};
+use crate::first_step::FirstStep;
 use crate::gathered::gathered;
 use crate::joined::Joined;
 use crate::limited::Limited;
@@ -106,6 +107,9 @@ impl Rewrite {
         if let Some(ours) = self.longest(&plan, None)? {
             return self.with_children(self.node(ours), matters);
         }
+        if let Some(ours) = self.first_step(&plan) {
+            return self.with_children(self.node(ours), matters);
+        }
         if let Some(mut join) = self.joined(&plan) {
             if !matters {
                 let shared = with_a_shared_side(&plan)?;
@@ -115,11 +119,9 @@ impl Rewrite {
         }
         if let Some(merged) = in_two_steps(&plan)?
             && let [partial] = merged.children()[..]
-            && let Some(ours) = self.longest(partial, None)?
-            && ours.program().shape.groups
+            && let Some(ours) = self.added_step(partial)?
         {
-            let partial = self.node(ours.with_first_added());
-            let partial = self.with_children(partial, matter_below(&merged, matters)[0])?;
+            let partial = self.with_children(ours, matter_below(&merged, matters)[0])?;
             return over(merged, vec![partial]);
         }
         if let Some(sort) = self.sorted(&plan)? {
@@ -240,6 +242,20 @@ impl Rewrite {
             Some(whole) => Ok(self.longest(&whole, None)?.filter(Chained::aggregates)),
             None => Ok(None),
         }
+    }
+
+    /// The first step of an aggregate that this node is, if it is one, and the device is the CPU.
+    fn first_step(&self, plan: &Arc<dyn ExecutionPlan>) -> Option<FirstStep> {
+        if is_host(&self.device) { FirstStep::of(plan, self.options.always) } else { None }
+    }
+
+    /// The first step of an aggregate that the plan did not have, as a node of ours.
+    fn added_step(&self, partial: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+        if let Some(ours) = self.first_step(partial) {
+            return Ok(Some(self.node(ours.with_first_added())));
+        }
+        let ours = self.longest(partial, None)?.filter(|ours| ours.program().shape.groups);
+        Ok(ours.map(|ours| self.node(ours.with_first_added())))
     }
 
     /// The join that this node is, if it can be translated and it pays.

@@ -164,12 +164,10 @@ impl Asked {
             let last = !is_host(&self.device) && !aggregate.group_expr().is_true_no_grouping();
             return Ok((last && first_is_ours(plan)).then_some(Reason::LastStep));
         }
-        if let Some(reason) = beyond(aggregate).or_else(|| blame::of_aggregate(aggregate)) {
+        let cpu = is_host(&self.device) && !aggregate.group_expr().is_empty();
+        let reason = beyond(aggregate).or(cpu.then_some(Reason::Cpu));
+        if let Some(reason) = reason.or_else(|| blame::of_aggregate(aggregate)) {
             return Ok(Some(reason));
-        }
-        let finishes = *aggregate.mode() != AggregateMode::Partial && !aggregate.group_expr().is_empty();
-        if finishes && is_host(&self.device) {
-            return Ok(Some(Reason::Cpu));
         }
         let reason = self.of_chain(plan, None)?;
         let read = aggregate.aggr_expr().iter().flat_map(|function| function.expressions());

@@ -2,13 +2,16 @@
 
 use std::sync::Arc;
 
+use bowstring_datafusion::DeviceExec;
 use datafusion::arrow::array::*;
 use datafusion::datasource::MemTable;
+use datafusion::execution::memory_pool::GreedyMemoryPool;
 use datafusion::logical_expr::col;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode};
 use datafusion::prelude::SessionContext;
 
+use crate::devices::pooled;
 use crate::support::*;
 
 const DEVICES: [&str; 2] = ["cpu", "emulator"];
@@ -24,6 +27,14 @@ fn theirs_groups(plan: &Arc<dyn ExecutionPlan>) -> bool {
 /// Whether one of our operators groups.
 fn ours_groups(plan: &Arc<dyn ExecutionPlan>) -> bool {
     ours_has(plan, "group=[")
+}
+
+/// The rows that the first step of ours has returned.
+fn rows_of_first_step(plan: &Arc<dyn ExecutionPlan>) -> Option<usize> {
+    match plan.downcast_ref::<DeviceExec>() {
+        Some(ours) if format!("{ours:?}").contains("group=[") => ours.metrics()?.output_rows(),
+        _ => plan.children().into_iter().find_map(rows_of_first_step),
+    }
 }
 
 async fn check(sql: &[&str], tame: bool) {
@@ -49,7 +60,7 @@ async fn groups_have_datafusions_states() {
     let sql = [
         "SELECT i8, count(*), sum(i32), avg(d15), min(day), max(at) FROM t GROUP BY i8",
         "SELECT s, b, sum(d15), sum(d38), count(i64) FROM t GROUP BY s, b",
-        "SELECT v, max(w), min(s), max(b) FROM t WHERE i32 < 50 GROUP BY v",
+        "SELECT v, max(w), min(s) FROM t WHERE i32 < 50 GROUP BY v",
         "SELECT DISTINCT d9, c FROM t",
         "SELECT day, d15, u64, at, sum(u64) FROM t GROUP BY day, d15, u64, at",
         "SELECT i8 + 1 AS x, sum(i32 * 2) FILTER (WHERE b), avg(i8) FROM t GROUP BY i8 + 1",
@@ -58,6 +69,9 @@ async fn groups_have_datafusions_states() {
         "SELECT i8, bool_and(b), bool_or(c) FILTER (WHERE i32 > 3) AS o FROM t GROUP BY i8",
     ];
     check(&sql, true).await;
+    // DataFusion has no states of groups for these.
+    let extremes = ["SELECT v, max(b), min(c) FROM t WHERE i32 < 50 GROUP BY v"];
+    check_with(&on("emulator").await, &on("off").await, &extremes, true).await;
 }
 
 /// DataFusion's groups of floats have one zero, and tell NaNs apart by their bits.
@@ -100,25 +114,99 @@ async fn sums_of_groups_wrap_around() {
             "cpu" => assert!(same(&context, &plain, digits).await),
             _ => assert_eq!(crate::support::rows(&context, digits).await, Err("arrow".to_owned())),
         }
-        // Its state has 256 bits, so it stays DataFusion's, with DataFusion's error.
-        assert!(!same(&context, &plain, "SELECT k, avg(d) FROM w GROUP BY k").await);
+        // Its state has 256 bits, so on devices it stays DataFusion's; DataFusion's error is the same.
+        assert_eq!(same(&context, &plain, "SELECT k, avg(d) FROM w GROUP BY k").await, device == "cpu");
     }
 }
 
 #[tokio::test]
 async fn what_has_no_counterpart_stays() {
-    let context = on("cpu").await;
+    let context = on("emulator").await;
     register(&[&context], "t", batches(3, true));
     for sql in [
         // The least float of a group depends on the order of NaNs in DataFusion.
         "SELECT i8, min(f64) FROM t GROUP BY i8",
-        // Grouping sets, and states that are lists.
-        "SELECT i8, b, count(*) FROM t GROUP BY ROLLUP (i8, b)",
+        // States that are lists.
         "SELECT i8, array_agg(i32) FROM t GROUP BY i8",
         "SELECT f64 / 0.0 AS x, count(*) FROM t GROUP BY 1",
     ] {
         assert!(!ours_groups(&plan(&context, sql).await), "{sql}");
     }
+    let context = on("cpu").await;
+    register(&[&context], "t", batches(3, true));
+    assert!(!ours_groups(&plan(&context, "SELECT i8, b, count(*) FROM t GROUP BY ROLLUP (i8, b)").await));
+}
+
+/// The CPU has DataFusion's states, also those that devices have not.
+#[tokio::test]
+async fn the_cpu_has_all_states() {
+    let (context, plain) = (on("cpu").await, on("off").await);
+    let sql = [
+        "SELECT i32, min(f64), max(f32), sum(g64), avg(f64) FROM t GROUP BY i32",
+        "SELECT day, count(v), min(v), max(s), count(*) FILTER (WHERE b), sum(d38) FROM t GROUP BY day",
+        "SELECT i64 + j64 AS x, u32, count(DISTINCT u64) FROM t GROUP BY 1, 2",
+        "SELECT u64, var_pop(i8), stddev(f64), corr(f64, g64), bit_xor(i16), bool_and(c) FROM t GROUP BY u64",
+        "SELECT i16, avg(d9) FROM t WHERE i8 % 3 = 1 GROUP BY i16 HAVING count(*) > 1",
+    ];
+    check_with(&context, &plain, &sql, false).await;
+}
+
+/// On the CPU, groups by one integer pay, and others are DataFusion's.
+#[tokio::test]
+async fn groups_by_one_integer_pay_on_the_cpu() {
+    let (context, plain) = (on("cpu").await, on("off").await);
+    answer(&context, "SET bowstring.always = false").await.unwrap();
+    register(&[&context, &plain], "t", batches(5, false));
+    for key in ["i16", "i32", "i64", "u32", "u64", "day", "i64 % 7"] {
+        let sql = format!("SELECT {key} AS k, count(*), sum(d15), min(i8) FROM t GROUP BY 1");
+        assert!(same(&context, &plain, &sql).await);
+        assert!(ours_has(&plan(&context, &sql).await, "group=["), "{key}");
+    }
+    for keys in ["i8", "u8", "d15", "at", "s", "b", "i32, i64"] {
+        let sql = format!("SELECT {keys}, count(*) FROM t GROUP BY {keys}");
+        same(&context, &plain, &sql).await;
+        assert!(!ours_groups(&plan(&context, &sql).await), "{keys}");
+    }
+}
+
+/// A first step leaves the groups that it has as soon as they take more memory than there is, and groups no
+/// more if nearly each row has its own. The last step has the same answers.
+#[tokio::test]
+async fn the_first_step_gives_up_what_does_not_pay() {
+    let rows = 40_000i64;
+    let key = Int64Array::from_iter((0..rows).map(|row| (row % 31 != 0).then_some(row * 7 % 30_011)));
+    let value = Int32Array::from_iter_values((0..rows).map(|row| row as i32 % 1000));
+    let unique = Int64Array::from_iter_values((0..rows).map(|row| row * 1_000_003));
+    let fields: Vec<(&str, ArrayRef)> =
+        vec![("k", Arc::new(key)), ("x", Arc::new(value)), ("one", Arc::new(unique))];
+    let batch = RecordBatch::try_from_iter(fields).unwrap();
+    let batches: Vec<_> = (0..40).map(|part| batch.slice(part * 1000, 1000)).collect();
+    let (context, plain) = (on("cpu").await, on("off").await);
+    register(&[&context, &plain], "t", batches.clone());
+    let skips = "SET datafusion.execution.skip_partial_aggregation_probe_rows_threshold = 3000";
+    answer(&context, skips).await.unwrap();
+    for sql in [
+        "SELECT one, count(*), sum(x), avg(x), min(x) FILTER (WHERE x > 500) FROM t GROUP BY one",
+        "SELECT k, count(*), sum(x) FROM t GROUP BY k",
+    ] {
+        assert!(same(&context, &plain, sql).await, "{sql}");
+        let text =
+            crate::support::rows(&context, &format!("EXPLAIN ANALYZE {sql}")).await.unwrap().join("\n");
+        let skipped =
+            text.split("skipped_aggregation_rows=").nth(1).and_then(|rest| rest.split([',', ']']).next());
+        assert_ne!(skipped, Some("0"), "{text}");
+    }
+    // A pool that is too small for all groups of the first step.
+    let limited = pooled(Arc::new(GreedyMemoryPool::new(1 << 20)), "cpu").await;
+    register(&[&limited], "t", batches);
+    answer(&limited, "SET datafusion.execution.skip_partial_aggregation_probe_ratio_threshold = 1")
+        .await
+        .unwrap();
+    let sql = "SELECT k, sum(x), avg(x) FROM t GROUP BY k";
+    assert!(same(&limited, &plain, sql).await);
+    let made = plan(&limited, sql).await;
+    let groups = run(&limited, made.clone()).await.unwrap().iter().map(RecordBatch::num_rows).sum();
+    assert!(rows_of_first_step(&made) > Some(groups));
 }
 
 /// A device finishes groups: no row comes down before they are filtered, sorted and grouped again.
