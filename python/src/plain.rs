@@ -133,14 +133,6 @@ fn own(value: &Bound<'_, PyAny>) -> PyResult<Option<Plain>> {
         let days = value.call_method0("toordinal")?.extract::<i32>()?.checked_sub(EPOCH);
         Plain::Days(days.ok_or_else(|| beyond(value, "days"))?)
     } else if value.is_instance(class(py, &TIME, "datetime", "time")?)? {
-        // pandas has times of nanoseconds.
-        let finer = value.getattr_opt("nanoseconds")?;
-        if finer.is_some_and(|finer| finer.extract::<i64>().is_ok_and(|finer| finer != 0)) {
-            return Err(PyValueError::new_err(format!(
-                "{} is no whole number of microseconds",
-                shown(value)
-            )));
-        }
         let part = |name| value.getattr(name)?.extract::<i64>();
         let parts = [part("hour")?, part("minute")?, part("second")?, part("microsecond")?];
         Plain::Time(sum(&parts, &[3_600_000_000, 60_000_000, 1_000_000, 1], value)?)
@@ -227,6 +219,11 @@ fn since_1970(value: &Bound<'_, PyAny>, aware: bool) -> PyResult<i64> {
 
 /// Reads a `timedelta` as microseconds.
 fn microseconds(value: &Bound<'_, PyAny>) -> PyResult<i64> {
+    // pandas has times of nanoseconds.
+    let finer = value.getattr_opt("nanoseconds")?;
+    if finer.is_some_and(|finer| finer.extract::<i64>().is_ok_and(|finer| finer != 0)) {
+        return Err(PyValueError::new_err(format!("{} is no whole number of microseconds", shown(value))));
+    }
     let part = |name| value.getattr(name)?.extract::<i64>();
     let parts = [part("days")?, part("seconds")?, part("microseconds")?];
     sum(&parts, &[86_400_000_000, 1_000_000, 1], value)

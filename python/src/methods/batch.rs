@@ -397,7 +397,8 @@ impl RecordBatch {
     fn to(&self, py: Python<'_>, target: &Bound<'_, PyAny>) -> PyResult<RecordBatch> {
         let target = foreign::target(target)?;
         detached(py, || {
-            if target.device().place() == self.place() {
+            let there = target.device().place();
+            if self.0.columns().iter().all(|column| column.place() == there) {
                 return Ok(self.clone());
             }
             let here = self.on_the_host()?.0;
