@@ -75,8 +75,8 @@ pub(super) fn bytes_of(array: &DeviceArray) -> usize {
     own + array.children().iter().chain(array.dictionary()).map(bytes_of).sum::<usize>()
 }
 
-/// The bytes of an array's rows. If their contents are somewhere in the buffers or children of more rows, each
-/// of these is taken to have as much.
+/// The bytes of an array's rows. If their contents are somewhere in the buffers or children of more rows,
+/// each of these is taken to have as much.
 pub(super) fn bytes_in(array: &DeviceArray) -> usize {
     let slots: Vec<_> = array.layout().slots().collect();
     let fixed = slots.iter().map(|slot| slot.bytes_for(array.len())).sum::<Option<usize>>();
@@ -106,9 +106,9 @@ fn share(bytes: usize, rows: usize, of: Option<usize>) -> usize {
     }
 }
 
-/// Returns an array that can be concatenated with others: keys of dictionaries and ends of runs that have fewer
-/// bits might not number the values, or the rows, of all. An array that the device does not cast so stays as
-/// it is.
+/// Returns an array that can be concatenated with others: keys of dictionaries and ends of runs that have
+/// fewer bits might not number the values, or the rows, of all. An array that the device does not cast so
+/// stays as it is.
 pub(super) async fn widened(array: &DeviceArray, stream: &Stream) -> Result<DeviceArray> {
     let (of, options) = (widened_type(array.data_type()), CastOptions::default());
     match check_cast(array.data_type(), &of, &options, stream) {

@@ -1,7 +1,7 @@
 //! Columns of rows that outlive the batches they were taken from.
 //!
 //! Views share the text of all rows of their batch, and a dictionary keeps the values that no key refers to.
-//! Of a long stream, a few rows of each batch would keep all of it.
+//! A few rows of each batch would keep all of a long stream.
 
 use arrow_array::{Array, cast::AsArray, types::Decimal128Type};
 use arrow_schema::DataType;

@@ -24,7 +24,7 @@ pub(super) fn flat<'a>(values: &'a DeviceArray, stream: &'a Stream) -> Made<'a> 
     Box::pin(async move {
         let of = value_type(values.data_type());
         if of != values.data_type() {
-            // Views share text, which may be much when it is repeated. Its hashes are the same in every layout.
+            // Views share text, which may be much when it is repeated. Its hashes are those of every layout.
             let of = match of {
                 DataType::Utf8 => &DataType::Utf8View,
                 DataType::Binary => &DataType::BinaryView,

@@ -191,7 +191,7 @@ fn is_short(key: &DeviceArray) -> bool {
     value_type(key.data_type()).is_nested() && widened_type(key.data_type()) != *key.data_type()
 }
 
-/// Returns keys that can be concatenated with those of the other side: nested keys of both are ranked together.
+/// Returns keys that can be concatenated with those of the other side: nested keys of both are ranked.
 async fn of_both_sides(keys: Vec<DeviceArray>, stream: &Stream) -> Result<Vec<DeviceArray>> {
     let mut wide = Vec::with_capacity(keys.len());
     for key in keys {

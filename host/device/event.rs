@@ -133,7 +133,7 @@ impl Event {
         let passed = match self.native().query() {
             Ok(passed) => passed,
             Err(failure) if is_of_a_capture(&failure) => false,
-            // If the runtime cannot answer, the event has passed after a wait; see `Driver::synchronise_event`.
+            // If the runtime cannot answer, it has passed after a wait; see `Driver::synchronise_event`.
             Err(_) => {
                 if let Err(failure) = self.native().synchronise() {
                     self.fail(failure);

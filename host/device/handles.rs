@@ -83,9 +83,8 @@ impl Drop for OwnedEvent {
     }
 }
 
-/// Whether a runtime cannot answer because the stream of an event is being captured into a graph: HIP
-/// looked at the stream until 2026 (ROCm/rocm-systems 3169). The work may not have passed, and a wait does not
-/// wait.
+/// Whether a runtime cannot answer because the stream of an event is being captured into a graph: HIP looked
+/// at the stream until 2026 (ROCm/rocm-systems 3169). The work may not have passed, and a wait fails at once.
 pub(super) fn is_of_a_capture(failure: &Error) -> bool {
     // The codes of captures, which CUDA and HIP share.
     matches!(failure, Error::Driver { code: 900..=908, .. })

@@ -53,7 +53,7 @@ impl Binder<'_> {
         Ok((a, b))
     }
 
-    /// Two operands: if one is a binary of fixed width, which has become a long one, a plain one becomes long too.
+    /// Two operands. If one is a binary of fixed width, which has become a long one, a plain one becomes so, too.
     pub fn as_long(&mut self, left: Typed, right: Typed, whole: &Expr) -> (Typed, Typed) {
         let long = DataType::LargeBinary;
         match (&left.data_type, &right.data_type) {

@@ -55,7 +55,7 @@ struct KeyRange<T: ArrowPrimitiveType> {
     null_group: Option<usize>,
     /// The rows so far.
     rows: u64,
-    /// What has gone on from here, since the range became too long.
+    /// DataFusion's groups, which go on since the range became too long.
     hashed: Option<Box<dyn GroupValues>>,
 }
 

@@ -101,8 +101,8 @@ pub(super) fn partition(columns: &[DeviceArray], pool: &HostPool) -> Result<Devi
     })
 }
 
-/// Checks that text which may be wrong is inside of its buffers. If items are made of all keys, a first column
-/// of text needs no check, since they are made of it; behind other columns it may have no room in them.
+/// Checks that text which may be wrong is inside of its buffers. A first column of text needs no check if
+/// `items` are made of it; behind other columns it may have no room in them.
 fn check_text(keys: &Keys<'_>, columns: &[(&DeviceArray, SortOptions)], items: bool) -> Result<()> {
     let texts = keys.parts.iter().map(|part| matches!(part.source, Source::Bytes(_)));
     let nulls = keys.parts.iter().take_while(|part| matches!(part.source, Source::Nulls)).count();

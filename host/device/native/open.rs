@@ -83,7 +83,7 @@ impl<R: Runtime> Opened<R> {
         if let Some(found) = libraries.get(&library.path()) {
             return Ok(found);
         }
-        // What fails may work later, once a service runs.
+        // A failure may pass, once a service runs.
         let found = Found::load(library)?;
         libraries.insert(library.path(), found);
         Ok(found)
