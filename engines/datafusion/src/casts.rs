@@ -5,8 +5,8 @@ use datafusion::logical_expr::Operator;
 
 /// Casts whose results are arrow-rs' on both sides. Casts of text depend on formats, and for casts of times
 /// DataFusion checks bounds of its own. DataFusion's arrow-rs divides a float by a power of ten where ours
-/// rounds once: both give the same if each of the two is exact. It also cuts integers to the bits of a short
-/// decimal, where ours are refused.
+/// rounds once: both give the same if each of the two is exact; others are divided here, too. It also cuts
+/// integers to the bits of a short decimal, where ours are refused.
 pub(crate) fn same_everywhere(from: &DataType, to: &DataType) -> bool {
     let (digits, most) = match to {
         DataType::Float32 => (7, 10),
@@ -82,6 +82,14 @@ fn short_decimal(of: &DataType) -> Option<usize> {
     match of {
         DataType::Decimal32(..) => Some(4),
         DataType::Decimal64(..) => Some(8),
+        _ => None,
+    }
+}
+
+/// The digits of a decimal of 128 bits, and how many of them follow the point; `None` if others precede it.
+pub(crate) fn digits_and_scale(of: &DataType) -> Option<(u8, u8)> {
+    match of {
+        DataType::Decimal128(precision, scale) => Some((*precision, u8::try_from(*scale).ok()?)),
         _ => None,
     }
 }

@@ -9,6 +9,7 @@
 //! | `and`, `or` and `case` may skip rows on their right, ours compute all | the right side must never fail |
 //! | the type of a result | must be equal, found by binding, else the expression is left alone |
 
+use arrow_schema::DataType as OurType;
 use bowstring::expr::{DatePart, Literal, if_else, lit};
 use datafusion::arrow::datatypes::DataType;
 use datafusion::functions::core::nullif::NullIfFunc;
@@ -187,7 +188,10 @@ fn cast_node(x: &Arc<dyn PhysicalExpr>, to: &DataType, safe: bool, inputs: &mut 
         return Some(x);
     }
     if !casts::same_everywhere(&from, to) {
-        return None;
+        return match to {
+            DataType::Float64 => divided(&x, casts::digits_and_scale(&from)?),
+            _ => None,
+        };
     }
     let cast =
         if safe { x.expr.clone().cast(our_type(to)) } else { x.expr.clone().cast_strict(our_type(to)) };
@@ -199,6 +203,18 @@ fn cast_node(x: &Arc<dyn PhysicalExpr>, to: &DataType, safe: bool, inputs: &mut 
     // A number of fewer bits or digits than the type's largest is in its range.
     let finite = !to.is_floating() || !from.is_floating() || made.finite && *to == DataType::Float64;
     Some(Made { can_fail, makes_nan, finite, extra_pass: made.extra_pass || !widens, ..made })
+}
+
+/// A decimal as a float, in DataFusion's two steps, each of which rounds: its digits become a float, which is
+/// divided by a power of ten.
+fn divided(x: &Made, (precision, scale): (u8, u8)) -> Option<Made> {
+    let power = 10f64.powi(scale.into());
+    let of_power = OurType::Decimal128(scale + 1, 0);
+    let digits = x.expr.clone() * lit(Literal::of(of_power, 10i128.pow(scale.into())));
+    let digits = digits.cast(OurType::Decimal128(38, 0)).cast(OurType::Float64);
+    // The product fits, and so does the power of ten.
+    let fits = precision + scale < 37 && scale <= 22;
+    fits.then(|| Made { extra_pass: true, finite: true, ..Made::of(digits / power, &[x]) })
 }
 
 fn in_list(list: &InListExpr, inputs: &mut Inputs) -> Option<Made> {

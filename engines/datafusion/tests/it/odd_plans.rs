@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use datafusion::arrow::array::Int16Array;
 use datafusion::arrow::array::{
-    ArrayRef, DictionaryArray, Int64Array, RecordBatch, RunArray, StringArray, UInt8Array,
+    ArrayRef, Decimal128Array, DictionaryArray, Int64Array, RecordBatch, RunArray, StringArray, UInt8Array,
 };
 use datafusion::arrow::datatypes::{Int16Type, UInt8Type};
 
@@ -47,6 +47,21 @@ async fn rows_behind_a_limit_do_not_fail() {
         assert_eq!(rows(&context, tested).await, Ok(vec!["1".to_owned()]), "{device}");
         same(&context, &plain, "SELECT l.x FROM t AS l JOIN t AS r ON l.x = r.x AND 10 / r.x > 0 LIMIT 1")
             .await;
+    }
+}
+
+/// DataFusion rounds long decimals twice on their way to a float.
+#[tokio::test]
+async fn long_decimals_become_datafusions_floats() {
+    let digits = |row: i128| row.wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c) % 10i128.pow(19);
+    let decimals = Decimal128Array::from_iter((0..3000).map(|row| (row % 17 != 0).then(|| digits(row))));
+    let decimals: ArrayRef = Arc::new(decimals.with_precision_and_scale(19, 6).unwrap());
+    let batch = RecordBatch::try_from_iter([("d", decimals)]).unwrap();
+    for device in ["cpu", "emulator"] {
+        let (context, plain) = (on(device).await, on("off").await);
+        register(&[&context, &plain], "t", vec![batch.clone()]);
+        let sql = "SELECT d, CAST(d AS DOUBLE) AS f, 0.2 * CAST(d AS DOUBLE) AS x FROM t WHERE d > 5";
+        assert!(same(&context, &plain, sql).await);
     }
 }
 
