@@ -267,7 +267,7 @@ mod tests {
         let mut ours = groups_of(&schema).unwrap();
         let mut groups = vec![];
         for keys in [long([7, 8]), long([8])] {
-            ours.intern(&[keys.clone()], &mut groups).unwrap();
+            ours.intern(std::slice::from_ref(&keys), &mut groups).unwrap();
             assert_eq!(groups[0], 0);
             assert_eq!(&ours.emit(EmitTo::All).unwrap()[0], &keys);
             ours.clear_shrink(0);

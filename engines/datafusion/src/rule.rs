@@ -81,6 +81,9 @@ impl PhysicalOptimizerRule for DeviceRule {
     }
 }
 
+/// Plans by their addresses, and an answer about each.
+type Known = HashMap<*const (), (Arc<dyn ExecutionPlan>, bool)>;
+
 /// The device and the options of a plan that is being rewritten.
 struct Rewrite {
     device: Device,
@@ -88,7 +91,7 @@ struct Rewrite {
     /// Plans by their addresses, which they keep while they are here, and whether their rows will be on the
     /// device. Several rules ask that of each node, and each answer asks it of the nodes below: without the
     /// answers, the time of planning would double with each node.
-    known: RefCell<HashMap<*const (), (Arc<dyn ExecutionPlan>, bool)>>,
+    known: RefCell<Known>,
 }
 
 impl Rewrite {

@@ -125,7 +125,10 @@ async fn ask(shell: &mut Shell, editor: &mut Editor<(), FileHistory>) -> Result<
                 text.push_str(&line);
                 text.push('\n');
                 match Progress::of(&text, &*shell.dialect()) {
-                    Progress::Nothing => Ok(text.clear()),
+                    Progress::Nothing => {
+                        text.clear();
+                        Ok(())
+                    }
                     Progress::Begun => Ok(()),
                     Progress::Complete => shell.run(&std::mem::take(&mut text)).await,
                 }

@@ -397,8 +397,7 @@ impl RecordBatch {
     fn to(&self, py: Python<'_>, target: &Bound<'_, PyAny>) -> PyResult<RecordBatch> {
         let target = foreign::target(target)?;
         detached(py, || {
-            let there = target.device().place();
-            if self.0.columns().iter().all(|column| column.place() == there) {
+            if self.0.columns().iter().all(|column| column.place() == target.device().place()) {
                 return Ok(self.clone());
             }
             let here = self.on_the_host()?.0;
