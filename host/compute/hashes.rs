@@ -12,7 +12,7 @@ use super::arrays::{computed, computed_of, empty};
 use super::{CastOptions, TakeOptions, cast, engine, is_not_null, take};
 use crate::array::{Buffer, Parts, Slot, large_list_of};
 use crate::expr::{Literal, if_else, lit, nth};
-use crate::rules::value_type;
+use crate::rules::{of_any_length, value_type};
 use crate::{DeviceArray, DeviceBatch, Result, Stream};
 
 /// The future of an array; functions that call each other need a name for it.
@@ -24,12 +24,8 @@ pub(super) fn flat<'a>(values: &'a DeviceArray, stream: &'a Stream) -> Made<'a> 
     Box::pin(async move {
         let of = value_type(values.data_type());
         if of != values.data_type() {
-            // Views share text, which may be much when it is repeated. Its hashes are those of every layout.
-            let of = match of {
-                DataType::Utf8 => &DataType::Utf8View,
-                DataType::Binary => &DataType::BinaryView,
-                of => of,
-            };
+            // Hashes of text are the same in every layout.
+            let of = of_any_length(of);
             return flat(&cast(values, of, &CastOptions::default(), stream).await?, stream).await;
         }
         if !of.is_nested() {

@@ -53,7 +53,7 @@ impl Binder<'_> {
         Ok((a, b))
     }
 
-    /// Two operands. If one is a binary of fixed width, which has become a long one, a plain one becomes so, too.
+    /// Two operands. If one is a binary of fixed width, which has become a long one, a plain one does, too.
     pub fn as_long(&mut self, left: Typed, right: Typed, whole: &Expr) -> (Typed, Typed) {
         let long = DataType::LargeBinary;
         match (&left.data_type, &right.data_type) {

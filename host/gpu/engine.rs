@@ -252,11 +252,10 @@ impl Engine for Gpu {
         limit: Option<usize>,
         stream: &Stream,
     ) -> Result<Pending<DeviceArray>> {
-        let place = stream.device().place();
-        let own: Vec<_> =
-            columns.iter().map(|(column, options)| (column.seen_from(place), *options)).collect();
-        let own: Vec<_> = own.iter().map(|(column, options)| (column, *options)).collect();
-        sort::sort_to_indices(&own, limit, stream)
+        let arrays = columns.iter().map(|(column, _)| self.admit(column, stream));
+        let arrays = arrays.collect::<Result<Vec<_>>>()?;
+        let columns: Vec<_> = arrays.iter().zip(columns).map(|(column, (_, by))| (&**column, *by)).collect();
+        sort::sort_to_indices(&columns, limit, stream)
     }
 
     fn rank(
@@ -266,7 +265,7 @@ impl Engine for Gpu {
         ties: Ties,
         stream: &Stream,
     ) -> Result<Pending<DeviceArray>> {
-        sort::rank(&values.seen_from(stream.device().place()), options, ties, stream)
+        sort::rank(&*self.admit(values, stream)?, options, ties, stream)
     }
 
     fn partition(&self, columns: &[DeviceArray], stream: &Stream) -> Result<Pending<DeviceArray>> {

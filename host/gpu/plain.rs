@@ -1,11 +1,10 @@
 //! Arrays with their values in place of keys and runs.
 
 use arrow_cast::CastOptions;
-use arrow_schema::DataType;
 
 use super::cast::cast;
 use crate::array::DeviceArray;
-use crate::rules::value_type;
+use crate::rules::{of_any_length, value_type};
 use crate::{Error, Result, Stream};
 
 /// Returns the arrays, each as [`decoded_one`] does.
@@ -24,11 +23,6 @@ pub(crate) async fn decoded_one(values: &DeviceArray, stream: &Stream) -> Result
     if plain == values.data_type() || plain.is_nested() {
         return Ok(values.clone());
     }
-    let plain = match plain {
-        DataType::Utf8 => &DataType::Utf8View,
-        DataType::Binary => &DataType::BinaryView,
-        plain => plain,
-    };
-    let cast = cast(&[(values, plain)], &CastOptions::default(), stream)?.await?;
+    let cast = cast(&[(values, of_any_length(plain))], &CastOptions::default(), stream)?.await?;
     cast.into_iter().next().ok_or_else(|| Error::invalid("cast", "no array"))
 }

@@ -60,6 +60,16 @@ pub(crate) fn value_type(of: &DataType) -> &DataType {
     }
 }
 
+/// Returns the type that values have in the place of keys and runs: text becomes views, which share it, since
+/// repeated it may be longer than offsets of 32 bits, or than memory.
+pub(crate) fn of_any_length(of: &DataType) -> &DataType {
+    match of {
+        DataType::Utf8 => &DataType::Utf8View,
+        DataType::Binary => &DataType::BinaryView,
+        of => of,
+    }
+}
+
 /// Returns a nested type of which the types inside are others. Unions, dictionaries and runs stay as they
 /// are.
 pub(crate) fn with_parts(of: &DataType, part: &dyn Fn(&DataType) -> DataType) -> DataType {

@@ -12,7 +12,7 @@ use super::{admitted, memory, rows};
 use crate::array::{Bitmap, Buffer, DeviceArray, Parts};
 use crate::device::{HostMemory, HostPool};
 use crate::engine::Table;
-use crate::rules::seeds::seed;
+use crate::rules::{of_any_length, seeds::seed};
 use crate::threads::{among_threads, each_part};
 use crate::{Error, Pending, Result, Stream};
 
@@ -48,14 +48,6 @@ pub(super) fn table(
     Ok(Pending::known(table.map(|table| Arc::new(table) as Arc<dyn Table>)))
 }
 
-fn of_any_length(of: &DataType) -> &DataType {
-    match of {
-        DataType::Utf8 => &DataType::Utf8View,
-        DataType::Binary => &DataType::BinaryView,
-        of => of,
-    }
-}
-
 /// Returns the keys with values in the place of keys of dictionaries and runs.
 fn plain(keys: &[DeviceArray], pool: &HostPool) -> Result<Vec<DeviceArray>> {
     let plain = |array: &DeviceArray| {
@@ -70,7 +62,6 @@ fn plain(keys: &[DeviceArray], pool: &HostPool) -> Result<Vec<DeviceArray>> {
         }
         match of == array.data_type() || of.is_nested() {
             true => Ok(array.into_owned()),
-            // Views share the text, which repeated might be longer than offsets of 32 bits.
             false => super::cast::cast(&array, of_any_length(of), &Default::default(), pool),
         }
     };
