@@ -51,7 +51,7 @@ a time. `text_pieces` has taken its place.
 ## Published figures of others
 
 None is of the same machine, and all are measured: four GB200 ran Sirius' queries at scale 1000 in 20.7 s (sirius#1194), and one
-GH200 was 7 times as fast as DuckDB at scale 100 and equal rental cost (arXiv 2508.04701). Of Velox with cuDF, 85 % of the time
+GH200 was 7 times as fast as DuckDB at scale 100 and equal rental cost (arXiv 2508.04701). With Velox and cuDF, 85 % of the time
 at scale 100 was the scan (VeloxCon 2025); scans are not in this table.
 """
 
