@@ -2,7 +2,7 @@
 
 HEAD = """# PREDICTION, not measured: an H200
 
-What the GPU benches are expected to show, computed by `benches/predict.py` from `ptx/COSTS.md` (what the shipped PTX executes,
+This is the expectation for the GPU benches, computed by `benches/predict.py` from `ptx/COSTS.md` (what the shipped PTX executes,
 counted) and `ptx/STATIC.md` (what ptxas makes of it). **No kernel has run on a GPU for this.** Each line is to be confirmed,
 or put right, by a run; the script says what the model is.
 
@@ -17,7 +17,7 @@ over the whole entry, which loops do better than.
 
 Share: time of the bytes that must move (whole sectors of 32 bytes where rows are left out or taken at random) at the copy's
 rate, over the expected time of 2^28 rows (2^27 of strings). µs by limit are sums over the launches; *all* is not their sum.
-Where 1 % of clustered rows are kept, all bytes would move in 13 to 18 µs: the host's look and three launches take longer.
+If 1 % of clustered rows are kept, all bytes would move in 13 to 18 µs: the host's look and three launches take longer.
 
 | work | counted as | must move | moves | SASS slots | memory | caches | issue | latency | launches, waits | all, µs | limit | share | target | expected |
 | --- | --- | --: | --: | --: | --: | --: | --: | --: | --: | --: | --- | --- | --: | --- |

@@ -85,7 +85,7 @@ def write(benches, facts, beside, out, date, name, notes):
     page += [f"- {fact}" for fact in facts]
     page += [f"- commit {commit()}", *(f"- {note}" for note in notes), ""]
     page += ["Medians. GB/s are bytes read and written by the model in `benches/support/model.rs`; \"of copy\" is that rate"]
-    page += ["over what a copy of about as many bytes reaches in the same run. Where few rows are kept, more than that is no"]
+    page += ["over what a copy of about as many bytes reaches in the same run. If few rows are kept, more than that is no"]
     page += ["wonder: the next column counts the sectors (32 bytes on a GPU, lines of 64 on a CPU) that hold a wanted row."]
     page += ["Written by `benches/report.py`.", ""]
     if all(work in benches and benches[work].ours() for work in WORKS):
