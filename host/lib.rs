@@ -1,4 +1,5 @@
-//! Compute kernels for Apache Arrow arrays in place: in host memory, on NVIDIA GPUs, and on AMD GPUs.
+//! Compute for Apache Arrow arrays on CPU and GPU memory: filter, take, cast, sort, group, join, windows and
+//! expressions. GPUs are NVIDIA's and AMD's.
 //!
 //! A [`DeviceArray`] is Arrow data on a device: an imported C struct, a view of an arrow-rs array, or the
 //! result of an operation. A [`DeviceBatch`] is a set of arrays under a schema. Each operation accepts
@@ -15,6 +16,11 @@
 //! | [`compute::filter`] | `arrow_select::filter::filter` | `cudf::apply_boolean_mask` |
 //! | [`compute::take`] | `arrow_select::take::take` | `cudf::gather` |
 //! | [`compute::cast`] | `arrow_cast::cast` | `cudf::cast` |
+//! | [`compute::sort_by`] | `arrow_ord::sort::lexsort_to_indices` | `cudf::sort_by_key` |
+//! | [`compute::Query::group_by`] | | `cudf::groupby` |
+//! | [`compute::join`] | | `cudf::inner_join` and others, with a gather |
+//! | [`compute::Windows`] | | `cudf::grouped_rolling_window` |
+//! | [`compute::evaluate`] | `arrow_arith` and `arrow_ord`, step by step | `cudf::compute_column` |
 //! | [`exchange::import_array`] | `arrow_array::ffi::from_ffi` | `cudf::from_arrow_device` |
 //! | [`exchange::export_array`] | `arrow_array::ffi::to_ffi` | `cudf::to_arrow_device` |
 //! | [`array::Batches`] | `RecordBatchReader` | |

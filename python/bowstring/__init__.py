@@ -1,4 +1,4 @@
-"""Compute functions for Apache Arrow arrays in CPU and GPU memory: filter, take, cast, null counts and expressions.
+"""Compute for Apache Arrow arrays on CPU and GPU memory: filter, take, cast, sort, group, join, windows and expressions.
 
 Every function accepts any object with the Arrow PyCapsule interface (pyarrow, polars, pandas, duckdb, nanoarrow), DLPack
 (numpy, torch, jax, cupy) or the CUDA array interface (cupy, numba), and lists of Python values. The arrays that it
