@@ -27,8 +27,10 @@ pub fn filter_where(batch: &DeviceBatch, predicate: &Expr, stream: &Stream) -> P
 }
 
 /// Evaluates expressions for each row of a batch in one launch, and returns the results as the columns of a
-/// batch. Does not synchronise, unless a cast in an expression does. An expression that is just a column
-/// shares that column.
+/// batch. An expression that is just a column shares that column.
+///
+/// Does not synchronise for numbers, dates and Booleans. Casts, tests of dictionaries and views, and results
+/// that are text (substring; `if_else`, `coalesce` and `nullif` of text) may.
 ///
 /// ```
 /// use arrow_array::{ArrayRef, Int64Array, RecordBatch};

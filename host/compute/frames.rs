@@ -11,7 +11,7 @@ use crate::{DeviceArray, DeviceBatch, Pending, Result};
 /// One end of a [`WindowFrame`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FrameBound {
-    /// The first or the last row of the part.
+    /// The first or the last row of the partition.
     Unbounded,
     /// The row that is so many places after the row itself, or before it if the number is negative; 0 is the
     /// row itself.
@@ -20,15 +20,15 @@ pub enum FrameBound {
     Peers,
 }
 
-/// The rows around a row, in its part and order, that an aggregate is of: `start` and `end` are among them. A
-/// frame may have no rows.
+/// A window frame: the rows of its partition that an aggregate covers for a row, both ends included. A frame
+/// may have no rows.
 ///
 /// The default is SQL's: all rows up to the last one that is equal to the row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WindowFrame {
-    /// The first row of the frame, unless the part begins later.
+    /// The first row of the frame, unless the partition begins later.
     pub start: FrameBound,
-    /// The last row of the frame, unless the part ends earlier.
+    /// The last row of the frame, unless the partition ends earlier.
     pub end: FrameBound,
 }
 
@@ -66,8 +66,8 @@ impl Windows {
     /// Frames have `sum`, `mean`, `count`, `min`, `max`, `bool_and`, `bool_or`, `first`, `last`,
     /// `first_value` and `last_value`, also with filters; other aggregates are an error. Sums of integers and
     /// decimals are exact. Floats are added in an order that is the same on every device: sixteen places in
-    /// the order of all parts make a node, sixteen nodes make one of the next level, and a frame adds the
-    /// values up to its first whole node, then nodes, and at last the values after its last node.
+    /// the order of all partitions make a node, sixteen nodes make one of the next level, and a frame adds
+    /// the values up to its first whole node, then nodes, and at last the values after its last node.
     ///
     /// ```
     /// use arrow_array::{Int64Array, record_batch};

@@ -22,7 +22,7 @@
 //! | [`Coalescer`] | like [`filter`], [`take`], on a GPU [`concat()`] | the rows; on a GPU twice |
 //! | [`drop_nulls`] | like [`filter`], if there may be nulls | the rows that are not null |
 //! | [`filter_where`] | like [`filter`] | the rows for which an [expression](crate::expr) is true |
-//! | [`evaluate`] | never, unless a cast or a test of text does | the results of the expressions |
+//! | [`evaluate`] | never, but casts, dictionaries and text may | the results of the expressions |
 //! | [`aggregate`] | once per batch, if it reads a column | one row |
 //! | [`sort_to_indices`], [`lexsort_to_indices`] | once; for text twice for each 7 equal bytes | nothing |
 //! | [`rank`], [`partition`] | like [`sort_to_indices`], and once more; `partition` once | nothing |

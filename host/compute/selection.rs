@@ -33,7 +33,7 @@ impl Selection {
     /// Selects the rows for which `mask`, a boolean array, is true. Null is not true.
     ///
     /// On a GPU the first [`wait`](Pending::wait) synchronises, because the number of kept rows depends on
-    /// the data. All later work is asynchronous, except for the total lengths of strings.
+    /// the data. [`filter`](Selection::filter) may synchronise again.
     pub fn of_mask(mask: &DeviceArray, stream: &Stream) -> Pending<Selection> {
         Pending::begun(|| {
             let _current = stream.enter()?;
@@ -66,6 +66,10 @@ impl Selection {
 
     /// Filters an array or a batch that is as long as the mask. If the selection keeps all rows, the input
     /// itself is returned. Buffers that rows only point into (dictionaries, the data of views) are shared.
+    ///
+    /// On a GPU, [`wait`](Pending::wait) synchronises once for text, lists and the like, for booleans, and
+    /// for all arrays that may have nulls (lists of runs take more). Numbers that have no validity bitmap do
+    /// not synchronise.
     pub fn filter<C: Columns>(&self, values: &C) -> Pending<C> {
         Pending::begun(|| self.begin(values))
     }

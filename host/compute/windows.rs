@@ -12,8 +12,8 @@ use crate::engine::{GroupFold, Groups};
 use crate::expr::{Aggregation, Expr, Fold, Literal, Options, Reduction, if_else, lit, nth};
 use crate::{DeviceArray, DeviceBatch, Error, Pending, Result, Stream};
 
-/// Rows in parts, each in an order, as SQL's `OVER (PARTITION BY … ORDER BY …)` has them. It is made once,
-/// for any number of functions. All results are in the rows' own order.
+/// Rows in partitions, each in an order, as SQL's `OVER (PARTITION BY … ORDER BY …)` has them. It is made
+/// once, for any number of functions. All results are in the rows' own order.
 ///
 /// ```
 /// use arrow_array::{Int64Array, StringArray, UInt64Array};
@@ -51,10 +51,10 @@ pub(super) struct Inner {
 }
 
 impl Windows {
-    /// Parts rows by columns, and orders the rows of each part. Without columns to part by, all rows are one
-    /// part; without an order, rows stay in their own. Rows are equal as for [`group`], and ordered as by
-    /// [`lexsort_to_indices`]. Columns of another length than `rows`, and more rows than `u32::MAX`, are an
-    /// error.
+    /// Partitions rows by columns, and orders the rows of each partition. Without columns to partition by,
+    /// all rows are one partition; without an order, rows stay in their own. Rows are equal as for [`group`],
+    /// and ordered as by [`lexsort_to_indices`]. Columns of another length than `rows`, and more rows than
+    /// `u32::MAX`, are an error.
     pub fn new(
         partition_by: &[DeviceArray],
         order_by: &[SortColumn<'_>],
@@ -105,12 +105,13 @@ impl Windows {
         Ok(Windows(Arc::new(Inner { stream, parts, by, order, places, starts, counts })))
     }
 
-    /// The number of each row in its part, from 1 on, as UInt64. Equal rows are numbered in their own order.
+    /// The number of each row in its partition, from 1 on, as UInt64. Equal rows are numbered in their own
+    /// order.
     pub fn row_number(&self) -> Pending<DeviceArray> {
         self.begin(|this| async move { this.number(this.places.clone()).await })
     }
 
-    /// The number of rows before the first row that is equal in the order, and one, as UInt64.
+    /// SQL's `RANK()`, as UInt64: one more than the number of rows that come before the row's first peer.
     pub fn rank(&self) -> Pending<DeviceArray> {
         self.begin(|this| async move {
             let peers = this.peers().await?;
@@ -122,7 +123,7 @@ impl Windows {
         })
     }
 
-    /// The number of different rows before a row, and one, as UInt64.
+    /// SQL's `DENSE_RANK()`, as UInt64: one more than the number of distinct order keys before the row's.
     pub fn dense_rank(&self) -> Pending<DeviceArray> {
         self.begin(|this| async move {
             let (plain, on) = (TakeOptions::default(), &this.stream);
@@ -136,7 +137,7 @@ impl Windows {
         })
     }
 
-    /// The values of the row that is `by` rows before each row in its part, or null if there is none.
+    /// The values of the row that is `by` rows before each row in its partition, or null if there is none.
     /// Negative numbers look ahead, as SQL's `LEAD` does.
     pub fn lag<C: Columns + Clone + 'static>(&self, values: &C, by: i64) -> Pending<C> {
         let values = values.clone();
@@ -151,7 +152,7 @@ impl Windows {
         })
     }
 
-    /// The values of the row with a number, from 1 on, in each row's part, or null if there is none.
+    /// The values of the row with a number, from 1 on, in each row's partition, or null if there is none.
     pub fn nth_value<C: Columns + Clone + 'static>(&self, values: &C, number: u64) -> Pending<C> {
         let values = values.clone();
         self.begin(move |this| async move {
@@ -163,8 +164,8 @@ impl Windows {
         })
     }
 
-    /// Aggregates the rows of each part, and returns the results for each row. The batch has as many rows.
-    /// [`aggregate_frames`](Windows::aggregate_frames) aggregates some of them.
+    /// Aggregates the rows of each partition, and returns the results for each row. The batch has as many
+    /// rows. [`aggregate_frames`](Windows::aggregate_frames) aggregates some of them.
     pub fn aggregate(
         &self,
         batch: &DeviceBatch,
