@@ -363,6 +363,83 @@ typedef int32_t BowstringFunction;
 #endif // __STDC_VERSION__ >= 202311L
 #endif // __cplusplus
 
+// The rank of rows that are equal.
+enum BowstringTies
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : int32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+  // The highest of their places.
+  BOWSTRING_TIES_HIGHEST = 0,
+  // The lowest of their places, as SQL's `RANK()`.
+  BOWSTRING_TIES_LOWEST = 1,
+  // One more than that of the rows before them, as SQL's `DENSE_RANK()`.
+  BOWSTRING_TIES_DENSE = 2,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum BowstringTies BowstringTies;
+#else
+typedef int32_t BowstringTies;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+// The rows that a join returns.
+enum BowstringJoinKind
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : int32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+  // The pairs of rows whose keys are equal.
+  BOWSTRING_JOIN_KIND_INNER = 0,
+  // The pairs, and the left rows without a partner.
+  BOWSTRING_JOIN_KIND_LEFT = 1,
+  // The pairs, and the right rows without a partner.
+  BOWSTRING_JOIN_KIND_RIGHT = 2,
+  // The pairs, and the rows of both sides without a partner.
+  BOWSTRING_JOIN_KIND_FULL = 3,
+  // The left rows that have a partner.
+  BOWSTRING_JOIN_KIND_LEFT_SEMI = 4,
+  // The right rows that have a partner.
+  BOWSTRING_JOIN_KIND_RIGHT_SEMI = 5,
+  // The left rows that have none.
+  BOWSTRING_JOIN_KIND_LEFT_ANTI = 6,
+  // The right rows that have none.
+  BOWSTRING_JOIN_KIND_RIGHT_ANTI = 7,
+  // All left rows, and a column `mark` that tells whether they have a partner.
+  BOWSTRING_JOIN_KIND_LEFT_MARK = 8,
+  // All right rows, and a column `mark` that tells whether they have a partner.
+  BOWSTRING_JOIN_KIND_RIGHT_MARK = 9,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum BowstringJoinKind BowstringJoinKind;
+#else
+typedef int32_t BowstringJoinKind;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+// One end of a frame.
+enum BowstringBound
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : int32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+  // The first or the last row of the partition.
+  BOWSTRING_BOUND_UNBOUNDED = 0,
+  // The row at a distance.
+  BOWSTRING_BOUND_ROW = 1,
+  // The first or the last of the rows that are equal in the order.
+  BOWSTRING_BOUND_PEERS = 2,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum BowstringBound BowstringBound;
+#else
+typedef int32_t BowstringBound;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
 // An array, with the name, nullability and metadata of its field.
 struct BowstringArray;
 
@@ -402,8 +479,8 @@ struct BowstringSelection;
 // A stream of a device, which runs its work in order.
 struct BowstringStream;
 
-// Rows in parts, each in an order, as SQL's `OVER (PARTITION BY … ORDER BY …)` has them. All results have a
-// value for each row, in the rows' own order.
+// Rows in partitions, each in an order, as SQL's `OVER (PARTITION BY … ORDER BY …)` has them. All results
+// have a value for each row, in the rows' own order.
 struct BowstringWindows;
 
 // Options for taking rows. Initialise the struct with zeros, set `size` to its `sizeof`, then set the fields
@@ -484,7 +561,7 @@ struct BowstringDropOptions {
 struct BowstringJoinOptions {
   // The size of the caller's struct in bytes, `sizeof(struct BowstringJoinOptions)`.
   size_t size;
-  // The rows that are returned, a `BowstringJoinKind`; 0 (the default) for the pairs.
+  // The rows that are returned, a `BowstringJoinKind`; `BOWSTRING_JOIN_KIND_INNER`, 0, is the default.
   int32_t kind;
   // 0 (the default): a null key equals nothing. 1: it equals other null keys.
   int32_t nulls_equal;
@@ -504,14 +581,15 @@ struct BowstringJoinOptions {
 // exception. Functions of this library that the callback calls do not ask it.
 typedef int32_t (*BowstringInterrupted)(void *data);
 
-// The rows around a row that an aggregate is of, from the first to the last. Initialise the struct with
-// zeros, set `size` to its `sizeof`, then set the fields that differ from the default.
+// A window frame: the rows of its partition that an aggregate covers for a row, both ends included.
+// Initialise the struct with zeros, set `size` to its `sizeof`, then set the fields that differ from the
+// default.
 struct BowstringFrame {
   // The size of the caller's struct in bytes, `sizeof(struct BowstringFrame)`.
   size_t size;
-  // The kind of the first row, a `BowstringBound`; 0 is the default.
+  // The kind of the first row, a `BowstringBound`; `BOWSTRING_BOUND_UNBOUNDED`, 0, is the default.
   int32_t start;
-  // The kind of the last row, a `BowstringBound`; 0 is the default.
+  // The kind of the last row, a `BowstringBound`; `BOWSTRING_BOUND_UNBOUNDED`, 0, is the default.
   int32_t end;
   // The number of rows from the row itself to the first row of its frame, if `start` is
   // `BOWSTRING_BOUND_ROW`: negative before it.
@@ -771,8 +849,9 @@ BowstringStatus bowstring_selection_length(const struct BowstringSelection *sele
                                            uint64_t *out);
 
 // Returns the rows of `values` that the selection keeps. `values` must be as long as the mask. The work runs
-// on the selection's stream. Synchronises once, and only for types whose size a GPU must find out first,
-// such as strings and lists.
+// on the selection's stream. On a GPU this synchronises once for text, lists and the like, for booleans, and
+// for all arrays that may have nulls (lists of runs take more). Numbers that have no validity bitmap do not
+// synchronise.
 //
 // Handles must be NULL or live, `out` NULL or writable.
 BowstringStatus bowstring_selection_filter(const struct BowstringSelection *selection,
@@ -1098,9 +1177,10 @@ BowstringStatus bowstring_filter_where(const struct BowstringBatch *batch,
                                        struct BowstringBatch **out);
 
 // Evaluates `count` expressions for each row of a batch. The result has a column for each expression, named
-// by `bowstring_expr_alias`, or after the expression's text. `options` may be NULL. Synchronises only if a
-// cast in an expression does. On a GPU a row that overflows or divides by zero is reported by the first call
-// that waits for a column.
+// by `bowstring_expr_alias`, or after the expression's text. `options` may be NULL. Does not synchronise for
+// numbers, dates and Booleans. Casts, tests of dictionaries and views, and results that are text (substring;
+// if_else, coalesce and nullif of text) may. On a GPU a row that overflows or divides by zero is reported by
+// the first call that waits for a column.
 //
 // Handles and options must be NULL or live, `exprs` NULL or point to `count` of them, `out` NULL or
 // writable.
@@ -1204,7 +1284,8 @@ void bowstring_join_table_free(struct BowstringJoinTable *table);
 // Finds rows by `count` keys, which have the types of the table's, and returns the pairs of equal ones, as
 // UInt32: the rows of the table in `out_left`, those that were found in `out_right`, in whose order the
 // pairs are. If `outer` is not 0, a row without a partner has one pair, with null on the left. On a GPU this
-// synchronises once, for the number of pairs, before there is memory for them.
+// synchronises once, for the number of pairs, before there is memory for them; and as
+// `bowstring_join_table_found` does.
 //
 // Handles must be NULL or live, `keys` NULL or as many as `count` says, `out_left` and `out_right` NULL or
 // writable.
@@ -1217,7 +1298,7 @@ BowstringStatus bowstring_join_table_pairs(const struct BowstringJoinTable *tabl
                                            struct BowstringArray **out_right);
 
 // Finds rows by `count` keys, and returns which of them have a partner, as booleans without nulls. Does not
-// synchronise.
+// synchronise, unless keys are dictionaries, runs or nested.
 //
 // Handles must be NULL or live, `keys` NULL or as many as `count` says, `out` NULL or writable.
 BowstringStatus bowstring_join_table_found(const struct BowstringJoinTable *table,
@@ -1350,7 +1431,8 @@ void bowstring_prepared_join_free(struct BowstringPreparedJoin *join);
 
 // Joins a batch of right rows, by `count` keys, and returns the rows that are known already, in the order of
 // `bowstring_join`; NULL if the kind returns left rows only. Several threads may do so at once. After a
-// failure it is as if the batch had not been there. On a GPU this synchronises like `bowstring_join`.
+// failure it is as if the batch had not been there. On a GPU this synchronises like `bowstring_join`, less
+// once for the keys of the left rows.
 //
 // Handles must be NULL or live, `right_keys` NULL or as many as `count` says, `out` NULL or writable.
 BowstringStatus bowstring_prepared_join_probe(const struct BowstringPreparedJoin *join,
@@ -1474,7 +1556,7 @@ BowstringStatus bowstring_sort_batch(const struct BowstringBatch *batch,
                                      struct BowstringBatch **out);
 
 // Returns the rank of each row in the order of `bowstring_sort_to_indices`, as UInt32, from 1 on.
-// `ties` is a `BowstringTies`.
+// `ties` is a `BowstringTies`. On a GPU this synchronises once more than `bowstring_sort_to_indices`.
 //
 // Handles must be NULL or live, `out` NULL or writable.
 BowstringStatus bowstring_rank(const struct BowstringArray *values,
@@ -1512,7 +1594,9 @@ BowstringStatus bowstring_distinct_batch(const struct BowstringBatch *batch,
 // Joins two batches by `count` keys of each, which are as long as their batches and need not be their
 // columns. The result has the left columns and then the right ones, or those of one side. Rows come in the
 // order of the right rows, and for each of them in that of the left ones; left rows without a partner
-// follow. `options` may be NULL.
+// follow. `options` may be NULL. On a GPU this synchronises once for the keys, once for the number of pairs,
+// and then as `bowstring_filter` and `bowstring_take` do; more often for a filter, and for keys that are
+// dictionaries, runs or nested.
 //
 // Handles and options must be NULL or live, the keys NULL or as many as `count` says, `out` NULL or
 // writable.
@@ -1864,10 +1948,10 @@ BowstringStatus bowstring_arrays_validate(const struct BowstringArrays *arrays,
                                           const struct BowstringStream *stream,
                                           struct BowstringArrays **out);
 
-// Parts `rows` rows by `partition_count` columns, and orders the rows of each part by `order_count` others;
-// `orders` has an order for each of these, as for `bowstring_sort_to_indices`. Without columns to part by,
-// all rows are one part; without an order, rows stay in their own. All columns have `rows` rows. On a GPU
-// this synchronises like a group and a sort.
+// Partitions `rows` rows by `partition_count` columns, and orders the rows of each partition by
+// `order_count` others; `orders` has an order for each of these, as for `bowstring_sort_to_indices`. Without
+// columns to partition by, all rows are one partition; without an order, rows stay in their own. All columns
+// have `rows` rows. On a GPU this synchronises as `bowstring_group` and `bowstring_lexsort_to_indices` do.
 //
 // Handles must be NULL or live, the columns and `orders` NULL or as many as the counts say, `out` NULL or
 // writable.
@@ -1885,27 +1969,28 @@ BowstringStatus bowstring_windows_new(const struct BowstringArray *const *partit
 // `windows` must be NULL or a handle from this library that is not used again.
 void bowstring_windows_free(struct BowstringWindows *windows);
 
-// Returns the number of each row in its part, from 1 on, as UInt64.
+// Returns the number of each row in its partition, from 1 on, as UInt64.
 //
 // Handles must be NULL or live, `out` NULL or writable.
 BowstringStatus bowstring_windows_row_number(const struct BowstringWindows *windows,
                                              struct BowstringArray **out);
 
-// Returns the number of rows before the first row that is equal in the order, and one, as UInt64. On a GPU
-// this synchronises once.
+// Returns SQL's `RANK()`, as UInt64: one more than the number of rows that come before the row's first peer.
+// On a GPU this synchronises once.
 //
 // Handles must be NULL or live, `out` NULL or writable.
 BowstringStatus bowstring_windows_rank(const struct BowstringWindows *windows,
                                        struct BowstringArray **out);
 
-// Returns the number of different rows before a row, and one, as UInt64. On a GPU this synchronises twice.
+// Returns SQL's `DENSE_RANK()`, as UInt64: one more than the number of distinct order keys before the row's.
+// On a GPU this synchronises twice.
 //
 // Handles must be NULL or live, `out` NULL or writable.
 BowstringStatus bowstring_windows_dense_rank(const struct BowstringWindows *windows,
                                              struct BowstringArray **out);
 
-// Returns the values of the row that is `by` rows before each row in its part, or null if there is none.
-// Negative numbers look ahead, as SQL's `LEAD` does. Synchronises as `bowstring_take` does.
+// Returns the values of the row that is `by` rows before each row in its partition, or null if there is
+// none. Negative numbers look ahead, as SQL's `LEAD` does. Synchronises as `bowstring_take` does.
 //
 // Handles must be NULL or live, `out` NULL or writable.
 BowstringStatus bowstring_windows_lag(const struct BowstringWindows *windows,
@@ -1913,7 +1998,7 @@ BowstringStatus bowstring_windows_lag(const struct BowstringWindows *windows,
                                       int64_t by,
                                       struct BowstringArray **out);
 
-// Returns the values of the row with a number, from 1 on, in each row's part, or null if there is none.
+// Returns the values of the row with a number, from 1 on, in each row's partition, or null if there is none.
 // Synchronises as `bowstring_take` does.
 //
 // Handles must be NULL or live, `out` NULL or writable.
@@ -1922,9 +2007,9 @@ BowstringStatus bowstring_windows_nth_value(const struct BowstringWindows *windo
                                             uint64_t number,
                                             struct BowstringArray **out);
 
-// Aggregates the rows of each part, or with a `frame` those around each row, and returns a batch with as
-// many rows as `batch`. Frames have sums, means, counts, least and greatest values, first and last ones, and
-// whether any or all Booleans are true; another aggregate with a frame is `BOWSTRING_STATUS_INVALID`.
+// Aggregates the rows of each partition, or with a `frame` those around each row, and returns a batch with
+// as many rows as `batch`. Frames have sums, means, counts, least and greatest values, first and last ones,
+// and whether any or all Booleans are true; another aggregate with a frame is `BOWSTRING_STATUS_INVALID`.
 // `frame` and `options` may be NULL. Synchronises as `bowstring_group_by` does; frames do so only for text
 // and for peers.
 //

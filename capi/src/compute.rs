@@ -140,8 +140,9 @@ pub unsafe extern "C" fn bowstring_selection_length(
 }
 
 /// Returns the rows of `values` that the selection keeps. `values` must be as long as the mask. The work runs
-/// on the selection's stream. Synchronises once, and only for types whose size a GPU must find out first,
-/// such as strings and lists.
+/// on the selection's stream. On a GPU this synchronises once for text, lists and the like, for booleans, and
+/// for all arrays that may have nulls (lists of runs take more). Numbers that have no validity bitmap do not
+/// synchronise.
 ///
 /// # Safety
 ///

@@ -209,9 +209,10 @@ pub unsafe extern "C" fn bowstring_filter_where(
 }
 
 /// Evaluates `count` expressions for each row of a batch. The result has a column for each expression, named
-/// by `bowstring_expr_alias`, or after the expression's text. `options` may be NULL. Synchronises only if a
-/// cast in an expression does. On a GPU a row that overflows or divides by zero is reported by the first call
-/// that waits for a column.
+/// by `bowstring_expr_alias`, or after the expression's text. `options` may be NULL. Does not synchronise for
+/// numbers, dates and Booleans. Casts, tests of dictionaries and views, and results that are text (substring;
+/// if_else, coalesce and nullif of text) may. On a GPU a row that overflows or divides by zero is reported by
+/// the first call that waits for a column.
 ///
 /// # Safety
 ///

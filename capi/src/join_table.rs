@@ -63,7 +63,8 @@ pub unsafe extern "C" fn bowstring_join_table_free(table: *mut BowstringJoinTabl
 /// Finds rows by `count` keys, which have the types of the table's, and returns the pairs of equal ones, as
 /// UInt32: the rows of the table in `out_left`, those that were found in `out_right`, in whose order the
 /// pairs are. If `outer` is not 0, a row without a partner has one pair, with null on the left. On a GPU this
-/// synchronises once, for the number of pairs, before there is memory for them.
+/// synchronises once, for the number of pairs, before there is memory for them; and as
+/// `bowstring_join_table_found` does.
 ///
 /// # Safety
 ///
@@ -94,7 +95,7 @@ pub unsafe extern "C" fn bowstring_join_table_pairs(
 }
 
 /// Finds rows by `count` keys, and returns which of them have a partner, as booleans without nulls. Does not
-/// synchronise.
+/// synchronise, unless keys are dictionaries, runs or nested.
 ///
 /// # Safety
 ///

@@ -69,7 +69,8 @@ pub unsafe extern "C" fn bowstring_prepared_join_free(join: *mut BowstringPrepar
 
 /// Joins a batch of right rows, by `count` keys, and returns the rows that are known already, in the order of
 /// `bowstring_join`; NULL if the kind returns left rows only. Several threads may do so at once. After a
-/// failure it is as if the batch had not been there. On a GPU this synchronises like `bowstring_join`.
+/// failure it is as if the batch had not been there. On a GPU this synchronises like `bowstring_join`, less
+/// once for the keys of the left rows.
 ///
 /// # Safety
 ///

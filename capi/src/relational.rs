@@ -65,7 +65,7 @@ pub enum BowstringJoinKind {
 pub struct BowstringJoinOptions {
     /// The size of the caller's struct in bytes, `sizeof(struct BowstringJoinOptions)`.
     pub size: usize,
-    /// The rows that are returned, a `BowstringJoinKind`; 0 (the default) for the pairs.
+    /// The rows that are returned, a `BowstringJoinKind`; `BOWSTRING_JOIN_KIND_INNER`, 0, is the default.
     pub kind: i32,
     /// 0 (the default): a null key equals nothing. 1: it equals other null keys.
     pub nulls_equal: i32,
@@ -208,7 +208,7 @@ pub unsafe extern "C" fn bowstring_sort_batch(
 }
 
 /// Returns the rank of each row in the order of `bowstring_sort_to_indices`, as UInt32, from 1 on.
-/// `ties` is a `BowstringTies`.
+/// `ties` is a `BowstringTies`. On a GPU this synchronises once more than `bowstring_sort_to_indices`.
 ///
 /// # Safety
 ///
@@ -303,7 +303,9 @@ pub unsafe extern "C" fn bowstring_distinct_batch(
 /// Joins two batches by `count` keys of each, which are as long as their batches and need not be their
 /// columns. The result has the left columns and then the right ones, or those of one side. Rows come in the
 /// order of the right rows, and for each of them in that of the left ones; left rows without a partner
-/// follow. `options` may be NULL.
+/// follow. `options` may be NULL. On a GPU this synchronises once for the keys, once for the number of pairs,
+/// and then as `bowstring_filter` and `bowstring_take` do; more often for a filter, and for keys that are
+/// dictionaries, runs or nested.
 ///
 /// # Safety
 ///

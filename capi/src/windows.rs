@@ -12,15 +12,15 @@ use crate::expressions::{BowstringAggregate, BowstringExprOptions, aggregations,
 use crate::relational::sort_columns;
 use crate::status::{BowstringStatus, borrow, free, give, guard, handles, invalid};
 
-/// Rows in parts, each in an order, as SQL's `OVER (PARTITION BY … ORDER BY …)` has them. All results have a
-/// value for each row, in the rows' own order.
+/// Rows in partitions, each in an order, as SQL's `OVER (PARTITION BY … ORDER BY …)` has them. All results
+/// have a value for each row, in the rows' own order.
 pub struct BowstringWindows(Windows);
 
 /// One end of a frame.
 #[repr(i32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BowstringBound {
-    /// The first or the last row of the part.
+    /// The first or the last row of the partition.
     Unbounded = 0,
     /// The row at a distance.
     Row = 1,
@@ -28,16 +28,17 @@ pub enum BowstringBound {
     Peers = 2,
 }
 
-/// The rows around a row that an aggregate is of, from the first to the last. Initialise the struct with
-/// zeros, set `size` to its `sizeof`, then set the fields that differ from the default.
+/// A window frame: the rows of its partition that an aggregate covers for a row, both ends included.
+/// Initialise the struct with zeros, set `size` to its `sizeof`, then set the fields that differ from the
+/// default.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct BowstringFrame {
     /// The size of the caller's struct in bytes, `sizeof(struct BowstringFrame)`.
     pub size: usize,
-    /// The kind of the first row, a `BowstringBound`; 0 is the default.
+    /// The kind of the first row, a `BowstringBound`; `BOWSTRING_BOUND_UNBOUNDED`, 0, is the default.
     pub start: i32,
-    /// The kind of the last row, a `BowstringBound`; 0 is the default.
+    /// The kind of the last row, a `BowstringBound`; `BOWSTRING_BOUND_UNBOUNDED`, 0, is the default.
     pub end: i32,
     /// The number of rows from the row itself to the first row of its frame, if `start` is
     /// `BOWSTRING_BOUND_ROW`: negative before it.
@@ -64,10 +65,10 @@ unsafe fn give_nameless(made: Pending<DeviceArray>, out: *mut *mut BowstringArra
     unsafe { give(BowstringArray { array, field }, out) }
 }
 
-/// Parts `rows` rows by `partition_count` columns, and orders the rows of each part by `order_count` others;
-/// `orders` has an order for each of these, as for `bowstring_sort_to_indices`. Without columns to part by,
-/// all rows are one part; without an order, rows stay in their own. All columns have `rows` rows. On a GPU
-/// this synchronises like a group and a sort.
+/// Partitions `rows` rows by `partition_count` columns, and orders the rows of each partition by
+/// `order_count` others; `orders` has an order for each of these, as for `bowstring_sort_to_indices`. Without
+/// columns to partition by, all rows are one partition; without an order, rows stay in their own. All columns
+/// have `rows` rows. On a GPU this synchronises as `bowstring_group` and `bowstring_lexsort_to_indices` do.
 ///
 /// # Safety
 ///
@@ -106,7 +107,7 @@ pub unsafe extern "C" fn bowstring_windows_free(windows: *mut BowstringWindows) 
     unsafe { free(windows) }
 }
 
-/// Returns the number of each row in its part, from 1 on, as UInt64.
+/// Returns the number of each row in its partition, from 1 on, as UInt64.
 ///
 /// # Safety
 ///
@@ -120,8 +121,8 @@ pub unsafe extern "C" fn bowstring_windows_row_number(
     guard(|| unsafe { give_nameless(borrow(windows, "windows")?.0.row_number(), out) })
 }
 
-/// Returns the number of rows before the first row that is equal in the order, and one, as UInt64. On a GPU
-/// this synchronises once.
+/// Returns SQL's `RANK()`, as UInt64: one more than the number of rows that come before the row's first peer.
+/// On a GPU this synchronises once.
 ///
 /// # Safety
 ///
@@ -135,7 +136,8 @@ pub unsafe extern "C" fn bowstring_windows_rank(
     guard(|| unsafe { give_nameless(borrow(windows, "windows")?.0.rank(), out) })
 }
 
-/// Returns the number of different rows before a row, and one, as UInt64. On a GPU this synchronises twice.
+/// Returns SQL's `DENSE_RANK()`, as UInt64: one more than the number of distinct order keys before the row's.
+/// On a GPU this synchronises twice.
 ///
 /// # Safety
 ///
@@ -149,8 +151,8 @@ pub unsafe extern "C" fn bowstring_windows_dense_rank(
     guard(|| unsafe { give_nameless(borrow(windows, "windows")?.0.dense_rank(), out) })
 }
 
-/// Returns the values of the row that is `by` rows before each row in its part, or null if there is none.
-/// Negative numbers look ahead, as SQL's `LEAD` does. Synchronises as `bowstring_take` does.
+/// Returns the values of the row that is `by` rows before each row in its partition, or null if there is
+/// none. Negative numbers look ahead, as SQL's `LEAD` does. Synchronises as `bowstring_take` does.
 ///
 /// # Safety
 ///
@@ -169,7 +171,7 @@ pub unsafe extern "C" fn bowstring_windows_lag(
     })
 }
 
-/// Returns the values of the row with a number, from 1 on, in each row's part, or null if there is none.
+/// Returns the values of the row with a number, from 1 on, in each row's partition, or null if there is none.
 /// Synchronises as `bowstring_take` does.
 ///
 /// # Safety
@@ -189,9 +191,9 @@ pub unsafe extern "C" fn bowstring_windows_nth_value(
     })
 }
 
-/// Aggregates the rows of each part, or with a `frame` those around each row, and returns a batch with as
-/// many rows as `batch`. Frames have sums, means, counts, least and greatest values, first and last ones, and
-/// whether any or all Booleans are true; another aggregate with a frame is `BOWSTRING_STATUS_INVALID`.
+/// Aggregates the rows of each partition, or with a `frame` those around each row, and returns a batch with
+/// as many rows as `batch`. Frames have sums, means, counts, least and greatest values, first and last ones,
+/// and whether any or all Booleans are true; another aggregate with a frame is `BOWSTRING_STATUS_INVALID`.
 /// `frame` and `options` may be NULL. Synchronises as `bowstring_group_by` does; frames do so only for text
 /// and for peers.
 ///
@@ -221,7 +223,7 @@ pub unsafe extern "C" fn bowstring_windows_aggregate(
     })
 }
 
-/// Translates the caller's frame; NULL means the whole part.
+/// Translates the caller's frame; NULL means the whole partition.
 unsafe fn frame_of(pointer: *const BowstringFrame) -> Result<Option<WindowFrame>> {
     // SAFETY: the caller's promise.
     let Some(said) = (unsafe { options(pointer) })? else { return Ok(None) };

@@ -1,4 +1,14 @@
-//! Checks that the checked-in header is what cbindgen makes of the source; `tools/bless header` writes it.
+//! Checks that the checked-in header is what cbindgen makes of the source, and that it declares what its
+//! comments name; `tools/bless header` writes it.
+
+use std::collections::BTreeSet;
+
+/// The names of ours in a text.
+fn names(text: &str) -> BTreeSet<&str> {
+    let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+    let ours = |word: &&str| ["Bowstring", "BOWSTRING_", "bowstring_"].iter().any(|of| word.starts_with(of));
+    words.filter(ours).collect()
+}
 
 #[test]
 fn header() {
@@ -15,4 +25,11 @@ fn header() {
     }
     let kept = std::fs::read_to_string(&path).unwrap_or_default();
     assert!(kept == fresh, "include/bowstring.h is stale: tools/bless header");
+
+    let is_comment = |line: &&str| ["//", "/*", "* "].iter().any(|mark| line.trim_start().starts_with(mark));
+    let (comments, code): (Vec<&str>, Vec<&str>) = kept.lines().partition(is_comment);
+    let (comments, code) = (comments.join("\n"), code.join("\n"));
+    let declared = names(&code);
+    let missing: Vec<&str> = names(&comments).into_iter().filter(|name| !declared.contains(name)).collect();
+    assert!(missing.is_empty(), "comments of include/bowstring.h name what it does not declare: {missing:?}");
 }
