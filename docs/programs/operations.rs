@@ -147,10 +147,13 @@ pub fn what_each_operation_waits_for() -> Result<()> {
     let stream = Device::emulated().stream()?;
     let there = |array: ArrayRef| stream.upload(&DeviceArray::try_from(&array)?);
     let numbers = there(Arc::new(Int64Array::from(vec![Some(3), None, Some(5)])))?;
-    let words = there(Arc::new(StringArray::from(vec!["a", "bc", ""])))?;
+    let word: ArrayRef = Arc::new(StringArray::from(vec!["a", "bc", ""]));
+    let words = there(word.clone())?;
     let mask = there(Arc::new(BooleanArray::from(vec![true, false, true])))?;
     let indices = there(Arc::new(Int32Array::from(vec![2, 0])))?;
     let rows = stream.upload(&sales()?)?;
+    let texts = RecordBatch::try_from_iter([("word", word)]).expect("one column");
+    let texts = stream.upload(&DeviceBatch::try_from(&texts)?)?;
     let (checked, safe) = (TakeOptions::default(), CastOptions::default());
 
     assert_eq!(waits(&stream, || filter(&numbers, &mask, &stream).wait())?, 1);
@@ -160,6 +163,9 @@ pub fn what_each_operation_waits_for() -> Result<()> {
     assert_eq!(waits(&stream, || is_null(&numbers, &stream).wait())?, 0);
     assert_eq!(waits(&stream, || null_count(&numbers, &stream).wait())?, 0); // known, since the upload
     assert_eq!(waits(&stream, || evaluate(&rows, &[col("pieces") + 1], &stream).wait())?, 0);
+    let (test, first) = (col("word").starts_with("a"), col("word").substring(0, Some(1)));
+    assert_eq!(waits(&stream, || evaluate(&texts, &[test], &stream).wait())?, 0);
+    assert_eq!(waits(&stream, || evaluate(&texts, &[first], &stream).wait())?, 1); // how many bytes
     assert_eq!(waits(&stream, || filter_where(&rows, &col("pieces").gt(2), &stream).wait())?, 1);
     assert_eq!(waits(&stream, || aggregate(&rows, &[sum(col("pieces"))], None, &stream).wait())?, 1);
     assert_eq!(waits(&stream, || aggregate(&rows, &[count_all()], None, &stream).wait())?, 0); // reads no column
