@@ -152,7 +152,7 @@ impl Display for Examined {
 impl Speed {
     fn page(&self, f: &mut Formatter<'_>, of: &Examined) -> Result {
         let predicted = self.works.iter().any(|measured| measured.prediction.is_some());
-        let mut about = format!("{} rows, by the clock on the wall", self.rows);
+        let mut about = format!("{} rows, wall-clock time", self.rows);
         if self.rows > MADE && !self.small.is_empty() {
             about += &format!("; copies up and down are of {MADE}");
         }
