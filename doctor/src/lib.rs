@@ -101,16 +101,7 @@ pub fn examine_only(what: &str, options: &Options, out: &mut dyn Write) -> io::R
     apart::examine_only(&Machine::this(), what, options, out)
 }
 
-/// Examines one device. The report has no libraries.
-pub fn examine_device(
-    device: &Device,
-    options: &Options,
-    on_progress: &mut dyn FnMut(&Progress<'_>),
-) -> Report {
-    examine_device_of(&Machine::this(), device, options, on_progress)
-}
-
-/// Examines one device of a machine, or of the imitation of one.
+/// Examines one device of a machine, or of the imitation of one. The report has no libraries.
 #[doc(hidden)]
 pub fn examine_device_of(
     machine: &Machine,
