@@ -117,6 +117,12 @@ pub fn any_part(data_type: &DataType, is: impl Fn(&DataType) -> bool + Copy) -> 
         }
 }
 
+/// Whether the type is one of the five layouts of lists. Maps are none.
+pub fn is_list(data_type: &DataType) -> bool {
+    use DataType::*;
+    matches!(data_type, List(_) | LargeList(_) | ListView(_) | LargeListView(_) | FixedSizeList(..))
+}
+
 /// The type of lists of any lengths that have the items of other lists. These may be null: so may those of
 /// null lists of a fixed size, although no others may.
 pub fn large_list_of(item: &Field) -> DataType {

@@ -24,7 +24,7 @@ pub use buffer::{Bitmap, Buffer, Owner};
 pub use columns::{Columns, nullable};
 pub(crate) use extents::{fits, number};
 pub(crate) use layout::{
-    Layout, Slot, any_part, children, forbids_nulls, large_list_of, layout, null_member, says_null,
+    Layout, Slot, any_part, children, forbids_nulls, is_list, large_list_of, layout, null_member, says_null,
 };
 pub use parts::{DeviceArray, Parts};
 pub use place::{Place, Ready};
@@ -57,6 +57,11 @@ impl DeviceArray {
             validate::structure(&parts)?;
         }
         Ok(DeviceArray::of(parts, valid))
+    }
+
+    /// Creates an array of row numbers, groups or ranks.
+    pub(crate) fn uint32(numbers: Buffer, len: usize) -> Result<DeviceArray> {
+        DeviceArray::made(Parts { buffers: vec![numbers], ..Parts::new(DataType::UInt32, len) }, true)
     }
 
     /// The same buffers under another type. All text is valid as bytes, and values of fixed width may have

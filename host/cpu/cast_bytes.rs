@@ -12,7 +12,7 @@ use arrow_cast::CastOptions;
 use arrow_schema::{DataType, Fields};
 
 use super::{run_ends, spans};
-use crate::array::{Slot, layout};
+use crate::array::{Slot, is_list, layout};
 use crate::{DeviceArray, Error, Result};
 
 /// Returns a bound for casting all rows of a valid array. It is an error if the result is certain to exceed
@@ -395,9 +395,4 @@ impl Bound<'_> {
         // The 4 covers a separator, quotes, or the word for null.
         rows.len().saturating_mul(one + options.null().len() + 4).saturating_add(spanned)
     }
-}
-
-fn is_list(data_type: &DataType) -> bool {
-    use DataType::*;
-    matches!(data_type, List(_) | LargeList(_) | ListView(_) | LargeListView(_) | FixedSizeList(..))
 }

@@ -10,7 +10,7 @@ use super::indices::{Indices, Rows};
 use super::memory;
 use super::sort;
 use super::take::take;
-use crate::array::{Buffer, DeviceArray, Parts};
+use crate::array::{DeviceArray, Parts};
 use crate::device::HostPool;
 use crate::engine::Ties;
 use crate::{Error, Result};
@@ -73,15 +73,11 @@ impl Used {
         }
         let firsts = Indices::of_buffer(firsts.freeze(count * 4), false, count);
         let values = take(all, &firsts, pool)?;
-        let numbers = uint32(numbers.freeze(all.len() * 4), all.len())?;
+        let numbers = DeviceArray::uint32(numbers.freeze(all.len() * 4), all.len())?;
         let numbers = take(&numbers, &self.rows.finish(), pool)?;
         let strict = CastOptions { safe: false, ..CastOptions::default() };
         let keys = cast(&numbers, key, &strict, pool).map_err(|_| overflow())?;
         let parts = Parts { data_type: to.clone(), dictionary: Some(values), ..keys.into_parts() };
         DeviceArray::made(parts, true)
     }
-}
-
-fn uint32(numbers: Buffer, len: usize) -> Result<DeviceArray> {
-    DeviceArray::made(Parts { buffers: vec![numbers], ..Parts::new(DataType::UInt32, len) }, true)
 }

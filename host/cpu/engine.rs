@@ -299,7 +299,7 @@ impl Engine for Cpu {
         let columns = all_admitted(columns)?;
         let rows = columns.first().map_or(0, DeviceArray::len);
         let (order, starts) = hashed::partition_by_hash(&columns, parts, stream.device().host_pool())?;
-        Ok(Pending::known(Ok(HashPartitions { order: group::uint32(order, rows)?, starts })))
+        Ok(Pending::known(Ok(HashPartitions { order: DeviceArray::uint32(order, rows)?, starts })))
     }
 
     fn hash_rows(&self, columns: &[DeviceArray], stream: &Stream) -> Result<Pending<DeviceArray>> {

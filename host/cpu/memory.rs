@@ -62,14 +62,9 @@ pub(crate) fn bytes(buffer: &Buffer) -> &[u8] {
 
 /// Returns as many whole numbers as the bytes hold; `None` if they are not aligned for them.
 pub(crate) fn numbers<T: Native>(bytes: &[u8]) -> Option<&[T]> {
-    let start = bytes.as_ptr().cast::<T>();
-    if !start.is_aligned() {
-        return bytes.is_empty().then_some(&[]);
-    }
-    // SAFETY: aligned, inside `bytes`, and every bit pattern is a `T`: the `Native` types are integers and
-    // floats (a boolean is a byte). The half is two bytes, and the 256-bit integer is two integers without
-    // padding.
-    Some(unsafe { std::slice::from_raw_parts(start, bytes.len() / size_of::<T>()) })
+    // SAFETY: every bit pattern is a `T`: the `Native` types are integers and floats (a boolean is a byte).
+    // The half is two bytes, and the 256-bit integer is two integers without padding.
+    unsafe { slice_of(bytes) }
 }
 
 /// As [`numbers`], but mutable.
@@ -85,6 +80,16 @@ pub(crate) fn numbers_mut<T: Native>(bytes: &mut [u8]) -> Option<&mut [T]> {
 
 /// Returns as many whole `T`s as the bytes hold; `None` if they are not aligned for them.
 pub(crate) fn plain<T: Plain>(bytes: &[u8]) -> Option<&[T]> {
+    // SAFETY: the promise of `Plain`.
+    unsafe { slice_of(bytes) }
+}
+
+/// As [`plain`], of any type.
+///
+/// # Safety
+///
+/// Every bit pattern must be a `T`.
+unsafe fn slice_of<T>(bytes: &[u8]) -> Option<&[T]> {
     let start = bytes.as_ptr().cast::<T>();
     if !start.is_aligned() {
         return bytes.is_empty().then_some(&[]);

@@ -22,8 +22,8 @@ impl Binder<'_> {
         let (each, has_date, has_time) = match &x.data_type {
             DataType::Date32 => (0, true, false),
             DataType::Date64 => (1000, true, true),
-            DataType::Timestamp(unit, None) => (a_second(*unit), true, true),
-            DataType::Time32(unit) | DataType::Time64(unit) => (a_second(*unit), false, true),
+            DataType::Timestamp(unit, None) => (per_second(*unit), true, true),
+            DataType::Time32(unit) | DataType::Time64(unit) => (per_second(*unit), false, true),
             other => return Err(self.wrong(expr, format!("no parts of {other}"))),
         };
         let is_date = matches!(part, DatePart::Year | DatePart::Month | DatePart::Day);
@@ -274,10 +274,11 @@ const DAY: i64 = 86_400;
 const A_DAY: i64 = DAY * 1_000_000_000;
 
 fn nanoseconds(unit: TimeUnit) -> i64 {
-    a_second(TimeUnit::Nanosecond) / a_second(unit)
+    per_second(TimeUnit::Nanosecond) / per_second(unit)
 }
 
-fn a_second(unit: TimeUnit) -> i64 {
+/// The number of units in a second.
+pub(crate) const fn per_second(unit: TimeUnit) -> i64 {
     match unit {
         TimeUnit::Second => 1,
         TimeUnit::Millisecond => 1_000,

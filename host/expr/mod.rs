@@ -46,6 +46,7 @@ pub use aggregate::{
     first, first_value, last, last_value, max, mean, median, min, quantile, stddev, sum, variance,
 };
 pub(crate) use aggregate::{Bits, Finish, Fold, Folding, Function, Reduction};
+pub(crate) use dates::per_second;
 use extent::Extent;
 pub use literal::Literal;
 pub(crate) use literal::extended;

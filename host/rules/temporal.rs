@@ -11,19 +11,10 @@ use bowstring_kernels::map::function::{I256, Number, U256};
 use bowstring_kernels::map::functions::Function;
 
 use super::rule::{CastRule, apply, count, with};
+use crate::expr::per_second;
 
 /// The time zone of a timestamp, by name.
 pub(super) type Zone<'a> = Option<&'a str>;
-
-/// The number of units in a second.
-pub(super) const fn per_second(unit: TimeUnit) -> i64 {
-    match unit {
-        TimeUnit::Second => 1,
-        TimeUnit::Millisecond => 1_000,
-        TimeUnit::Microsecond => 1_000_000,
-        TimeUnit::Nanosecond => 1_000_000_000,
-    }
-}
 
 /// The length of a day in Date64's unit.
 pub(super) const DAY_IN_MILLISECONDS: i64 = 86_400_000;

@@ -8,6 +8,7 @@ use bowstring_kernels::map::functions::Function;
 
 use super::rule::{CastRule, apply, apply_plain};
 use super::{decimal, temporal, text};
+use crate::expr::per_second;
 
 /// The rule for casting values of one type to another.
 pub(crate) fn cast_rule(from: &DataType, to: &DataType) -> CastRule {
@@ -54,7 +55,7 @@ fn between_others(from: &DataType, to: &DataType) -> CastRule {
         }
         (Duration(a), Duration(b)) => temporal::change_unit(I64, *a, I64, *b),
         (Date32, Timestamp(unit, zone)) => {
-            let day = 86_400 * temporal::per_second(*unit);
+            let day = 86_400 * per_second(*unit);
             temporal::to_timestamp(I32, day, 1, *unit, zone.as_deref())
         }
         (Date64, Timestamp(unit, zone)) => {

@@ -103,7 +103,6 @@ const LINES: usize = 400;
 const LONGER: (usize, &[&str]) = (
     480,
     &[
-        "host/cpu/cast_bytes.rs",
         "host/cpu/program/steps.rs",
         "host/cpu/take.rs",
         "host/device/native/mod.rs",

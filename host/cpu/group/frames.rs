@@ -8,8 +8,8 @@ use super::chosen::{Folds, fold_of};
 use super::floats::Float;
 use super::folders::{Folder, Least};
 use super::folds::{validity_of, values_of_keys};
+use super::numbers;
 use super::rows::Folded;
-use super::{numbers, uint32};
 use crate::array::{DeviceArray, Parts};
 use crate::cpu::bitmap::Bits;
 use crate::cpu::memory::Plain;
@@ -45,7 +45,7 @@ pub(in crate::cpu) fn frame_ends(
         }
     };
     among_threads(rows > CHUNK, |_| each_part(out.chunks_mut(CHUNK).enumerate(), part))?;
-    uint32(memory.freeze(rows * 4), rows)
+    DeviceArray::uint32(memory.freeze(rows * 4), rows)
 }
 
 /// Folds the values of each frame.

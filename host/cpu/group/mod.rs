@@ -9,12 +9,10 @@ mod frames;
 mod root;
 mod rows;
 
-use arrow_schema::DataType;
-
 use super::all_admitted;
 use super::hashed::{Columns, Nulls, RANGE, grouped};
 use super::memory;
-use crate::array::{Buffer, DeviceArray, Parts};
+use crate::array::{Buffer, DeviceArray};
 use crate::device::HostPool;
 use crate::engine::Groups;
 use crate::rules::check_rows;
@@ -40,7 +38,8 @@ fn groups(columns: &[DeviceArray], pool: &HostPool) -> Result<Groups> {
         let keys = columns.keys(Nulls::Equal).packed();
         let made = grouped(&keys, seed, pool)?;
         let firsts = copied(made.table.firsts(), pool)?;
-        Ok(Groups { ids: uint32(made.ids, rows)?, firsts: uint32(firsts, made.table.len())? })
+        let firsts = DeviceArray::uint32(firsts, made.table.len())?;
+        Ok(Groups { ids: DeviceArray::uint32(made.ids, rows)?, firsts })
     })
 }
 
@@ -59,10 +58,5 @@ pub(super) fn numbers(rows: usize, pool: &HostPool) -> Result<DeviceArray> {
     for (row, number) in memory::values_mut::<u32>(&mut numbers)[..rows].iter_mut().enumerate() {
         *number = row as u32;
     }
-    uint32(numbers.freeze(rows * 4), rows)
-}
-
-/// Makes an array of numbers.
-pub(super) fn uint32(numbers: Buffer, len: usize) -> Result<DeviceArray> {
-    DeviceArray::made(Parts { buffers: vec![numbers], ..Parts::new(DataType::UInt32, len) }, true)
+    DeviceArray::uint32(numbers.freeze(rows * 4), rows)
 }

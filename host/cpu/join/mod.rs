@@ -4,7 +4,6 @@ use std::sync::{Arc, OnceLock};
 
 use arrow_schema::DataType;
 
-use super::group::uint32;
 use super::hashed::{self, Columns, NONE, Nulls, RANGE, grouped_to_find, is_plain};
 use super::rows::CHUNK;
 use super::vectorise::{Loop, vectorised};
@@ -79,7 +78,7 @@ fn made(keys: &[DeviceArray], nulls_equal: bool, pool: &HostPool) -> Result<Host
     let (ids, table) = among_threads(rows > RANGE, |_| {
         let hashed::Groups { ids, table } = grouped_to_find(&keys, seed, pool)?;
         let ids = match keys.all_count() {
-            true => uint32(ids, rows)?,
+            true => DeviceArray::uint32(ids, rows)?,
             false => nullable(ids, rows, pool)?,
         };
         Ok::<_, Error>((ids, table))
@@ -266,8 +265,8 @@ impl HostTable {
             }
         })?;
         let (left, right) = (left.freeze(bytes), right.freeze(bytes));
-        let left = if outer { nullable(left, pairs, pool)? } else { uint32(left, pairs)? };
-        Ok([left, uint32(right, pairs)?])
+        let left = if outer { nullable(left, pairs, pool)? } else { DeviceArray::uint32(left, pairs)? };
+        Ok([left, DeviceArray::uint32(right, pairs)?])
     }
 }
 

@@ -14,11 +14,11 @@ mod ordered;
 mod radix;
 mod top;
 
-use arrow_schema::{DataType, SortOptions};
+use arrow_schema::SortOptions;
 
 use super::memory;
 use crate::Result;
-use crate::array::{Buffer, DeviceArray, Parts};
+use crate::array::DeviceArray;
 use crate::device::HostPool;
 use crate::engine::Ties;
 use crate::rules::check_rows;
@@ -47,7 +47,7 @@ pub(super) fn sort_to_indices(
             Some(first) => first,
             None => ordered(&measured(keys)?, pool)?,
         };
-        numbers(order, limit)
+        DeviceArray::uint32(order, limit)
     })
 }
 
@@ -80,7 +80,7 @@ pub(super) fn ranks(
             order[start..start + len].iter().for_each(|row| out[*row as usize] = rank as u32);
             start += len;
         }
-        numbers(memory.freeze(rows * 4), rows)
+        DeviceArray::uint32(memory.freeze(rows * 4), rows)
     })
 }
 
@@ -97,7 +97,7 @@ pub(super) fn partition(columns: &[DeviceArray], pool: &HostPool) -> Result<Devi
         let mut memory = pool.alloc(count * 4)?;
         let starts = (0u32..).zip(new).filter(|(_, new)| **new != 0);
         memory::values_mut::<u32>(&mut memory).iter_mut().zip(starts).for_each(|(out, (row, _))| *out = row);
-        numbers(memory.freeze(count * 4), count)
+        DeviceArray::uint32(memory.freeze(count * 4), count)
     })
 }
 
@@ -137,9 +137,4 @@ fn flattened(
         columns.iter().try_for_each(|(column, options)| flatten(column, *options, None, pool, &mut flat))?;
     }
     Ok((flat, rows))
-}
-
-/// Makes an array of row numbers or ranks.
-fn numbers(buffer: Buffer, len: usize) -> Result<DeviceArray> {
-    DeviceArray::made(Parts { buffers: vec![buffer], ..Parts::new(DataType::UInt32, len) }, true)
 }

@@ -10,7 +10,7 @@ use super::held::{Above, hold};
 use super::inside::Cast;
 use super::offsets::{Offsets, convert_offsets, do_not_fit, most, read_offsets, regular_offsets};
 use super::views::{regular_views, to_fixed, to_lists, to_views};
-use crate::array::{DeviceArray, Slot, layout};
+use crate::array::{DeviceArray, Slot, is_list, layout};
 use crate::gpu::bitmap::{aligned, nulls_of};
 use crate::gpu::parts::{self, part_of};
 use crate::gpu::rows::offsets_of;
@@ -55,11 +55,6 @@ pub(super) async fn cast(cast: Cast<'_>, values: &DeviceArray, to: &DataType) ->
         _ => return Ok(None),
     };
     done.map(Some)
-}
-
-fn is_list(data_type: &DataType) -> bool {
-    use DataType::*;
-    matches!(data_type, List(_) | LargeList(_) | ListView(_) | LargeListView(_) | FixedSizeList(..))
 }
 
 /// Casts lists with offsets to lists with offsets, of the same or the other width.
