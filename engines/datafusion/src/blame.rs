@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use datafusion::arrow::datatypes::{Schema, SchemaRef};
+use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
 use datafusion::physical_expr::window::WindowExpr;
 use datafusion::physical_plan::aggregates::AggregateExec;
 use datafusion::physical_plan::joins::HashJoinExec;
@@ -12,6 +13,7 @@ use datafusion::physical_plan::{ExecutionPlan, PhysicalExpr};
 use crate::aggregate::States;
 use crate::chain::Aggregate;
 use crate::expression::translate;
+use crate::first_step::{has_states_of_groups, is_by_one_integer};
 use crate::inputs::Inputs;
 use crate::join::has_subqueries;
 use crate::keys::as_key;
@@ -77,11 +79,22 @@ pub(crate) fn of_aggregate(aggregate: &AggregateExec) -> Option<Reason> {
             conditions: vec![condition.clone()],
         };
         let refused = States::translate(&alone, &mut Inputs::of(&schema)).is_none();
-        refused.then(|| Reason::Function {
-            text: function.name().to_owned(),
-            of: arguments.iter().map(|argument| type_text(argument, &schema)).collect(),
-        })
+        refused.then(|| of_function(function, &schema))
     })
+}
+
+fn of_function(function: &AggregateFunctionExpr, schema: &Schema) -> Reason {
+    let of = function.expressions().iter().map(|argument| type_text(argument, schema)).collect();
+    Reason::Function { text: function.name().to_owned(), of }
+}
+
+/// The reason for which a first step on the CPU stays DataFusion's.
+pub(crate) fn of_first_step(aggregate: &AggregateExec) -> Reason {
+    let refused = aggregate.aggr_expr().iter().find(|function| !has_states_of_groups(function));
+    match refused {
+        Some(function) if is_by_one_integer(aggregate) => of_function(function, &aggregate.input().schema()),
+        _ => Reason::Cpu,
+    }
 }
 
 /// The reason for which a key or the condition of a join has no counterpart.

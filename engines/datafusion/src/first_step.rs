@@ -46,16 +46,9 @@ impl FirstStep {
     pub fn of(node: &Arc<dyn ExecutionPlan>, always: bool) -> Option<FirstStep> {
         let theirs = node.downcast_ref::<AggregateExec>()?;
         let (by, functions) = (theirs.group_expr(), theirs.aggr_expr());
-        let ranged = match by.expr() {
-            [] => return None,
-            [(key, _)] => has_range(&key.data_type(&theirs.input().schema()).ok()?),
-            _ => false,
-        };
-        let plain = |one: &Arc<AggregateFunctionExpr>| {
-            one.groups_accumulator_supported() && one.order_bys().is_empty()
-        };
+        let keys = !by.is_empty() && (always || is_by_one_integer(theirs));
         let first = *theirs.mode() == AggregateMode::Partial && by.is_single();
-        if !first || !(ranged || always) || beyond(theirs).is_some() || !functions.iter().all(plain) {
+        if !first || !keys || beyond(theirs).is_some() || !functions.iter().all(has_states_of_groups) {
             return None;
         }
         let keys: Vec<_> = by.expr().iter().map(|(key, _)| key.to_string()).collect();
@@ -64,10 +57,42 @@ impl FirstStep {
         Some(FirstStep { node: [node.clone()], steps, always, added: 0 })
     }
 
+    /// Whether DataFusion's answer is the same in one step and in two. Its least and greatest floats, variances
+    /// and sets of distinct values are not, for some values.
+    pub fn can_be_added(&self) -> bool {
+        let exact = |function: &Arc<AggregateFunctionExpr>| {
+            let floats = function.expressions().iter().any(|argument| {
+                let of = argument.data_type(&self.node[0].children()[0].schema());
+                of.map_or(true, |of| of.is_floating())
+            });
+            match function.fun().name() {
+                _ if function.is_distinct() => false,
+                "count" | "sum" | "avg" | "bool_and" | "bool_or" | "bit_and" | "bit_or" => true,
+                "min" | "max" => !floats,
+                _ => false,
+            }
+        };
+        let theirs = self.node[0].downcast_ref::<AggregateExec>();
+        theirs.is_some_and(|theirs| theirs.aggr_expr().iter().all(exact))
+    }
+
     /// The same step, whose node is not one of the plan's.
     pub fn with_first_added(self) -> FirstStep {
         FirstStep { added: 1, ..self }
     }
+}
+
+/// Whether an aggregate groups by one integer.
+pub(crate) fn is_by_one_integer(aggregate: &AggregateExec) -> bool {
+    match aggregate.group_expr().expr() {
+        [(key, _)] => key.data_type(&aggregate.input().schema()).is_ok_and(|of| has_range(&of)),
+        _ => false,
+    }
+}
+
+/// Whether a function has states of groups, whatever the order of the rows.
+pub(crate) fn has_states_of_groups(function: &Arc<AggregateFunctionExpr>) -> bool {
+    function.groups_accumulator_supported() && function.order_bys().is_empty()
 }
 
 impl fmt::Debug for FirstStep {
@@ -104,10 +129,17 @@ impl Operator for FirstStep {
         else {
             return internal_err!("a first step on the CPU without rows there");
         };
+        let options = &task.context.session_config().options().execution;
+        // The last step needs memory as well, and cannot take any of this.
+        let partitions = theirs.input().output_partitioning().partition_count().max(1);
+        let most_bytes = match task.context.memory_pool().memory_limit() {
+            MemoryLimit::Finite(bytes) => bytes / (4 * partitions),
+            _ => usize::MAX,
+        };
         let by = theirs.group_expr();
         let groups = Groups {
             keys: by.input_exprs(),
-            values: groups_of(&by.group_schema(&input.schema())?)?,
+            values: groups_of(&by.group_schema(&input.schema())?, most_bytes / 2)?,
             states: theirs
                 .aggr_expr()
                 .iter()
@@ -115,13 +147,6 @@ impl Operator for FirstStep {
                 .map(States::new)
                 .collect::<Result<_>>()?,
             numbers: vec![],
-        };
-        let options = &task.context.session_config().options().execution;
-        // The last step needs memory as well, and cannot take any of this.
-        let partitions = theirs.input().output_partitioning().partition_count().max(1);
-        let most_bytes = match task.context.memory_pool().memory_limit() {
-            MemoryLimit::Finite(bytes) => bytes / (4 * partitions),
-            _ => usize::MAX,
         };
         let stream = Grouped {
             groups,
@@ -133,7 +158,7 @@ impl Operator for FirstStep {
                 rows: 0,
             },
             most_bytes,
-            reservation: task.reservation(),
+            reservation: task.returned_reservation(),
             counters: Counters::new(task.metrics, task.partition, false),
             skipped: MetricBuilder::new(task.metrics).counter("skipped_aggregation_rows", task.partition),
             input: Some(input),

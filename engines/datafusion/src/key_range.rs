@@ -1,7 +1,7 @@
 //! The groups of keys that are integers of a short range, batch after batch.
 //!
 //! The one idea: such a key finds its group in an array, at its distance from the least key, without a hash.
-//! The range grows with the keys. If it becomes long for the number of rows, DataFusion's hash table goes on
+//! The range grows with the keys. If it becomes long for the number of groups, DataFusion's hash table goes on
 //! from there.
 
 use std::sync::Arc;
@@ -17,11 +17,13 @@ use datafusion::logical_expr::EmitTo;
 use datafusion::physical_plan::aggregates::group_values::{GroupValues, new_group_values};
 use datafusion::physical_plan::aggregates::order::GroupOrdering;
 
-/// A range of so many keys is never too long: its places take four megabytes.
+use crate::places::Places;
+
+/// A range of so many keys is never too long, if there is memory: its places take four megabytes.
 const SHORT: u64 = 1 << 20;
 
-/// A longer range has at most so many keys for each row.
-const SPARSE: u64 = 4;
+/// A longer range has at most so many keys for each group.
+const SPARSE: u64 = 16;
 
 /// Whether keys of a type find their groups in an array.
 pub(crate) fn has_range(of: &DataType) -> bool {
@@ -29,86 +31,64 @@ pub(crate) fn has_range(of: &DataType) -> bool {
     matches!(of, Int16 | Int32 | Int64 | UInt16 | UInt32 | UInt64 | Date32)
 }
 
-/// The groups of keys of a schema: in an array if there is one key that is an integer, else DataFusion's.
-pub(crate) fn groups_of(keys: &SchemaRef) -> Result<Box<dyn GroupValues>> {
-    let [key] = &keys.fields()[..] else { return new_group_values(keys.clone(), &GroupOrdering::None) };
+/// The groups of keys of a schema: in an array of at most `most_bytes` if there is one key that is an integer,
+/// else DataFusion's.
+pub(crate) fn groups_of(keys: &SchemaRef, most_bytes: usize) -> Result<Box<dyn GroupValues>> {
+    let theirs = || new_group_values(keys.clone(), &GroupOrdering::None);
+    let [key] = &keys.fields()[..] else { return theirs() };
+    let most = (most_bytes / size_of::<u32>()) as u64;
     Ok(match key.data_type() {
-        DataType::Int16 => Box::new(KeyRange::<Int16Type>::default()),
-        DataType::Int32 => Box::new(KeyRange::<Int32Type>::default()),
-        DataType::Int64 => Box::new(KeyRange::<Int64Type>::default()),
-        DataType::UInt16 => Box::new(KeyRange::<UInt16Type>::default()),
-        DataType::UInt32 => Box::new(KeyRange::<UInt32Type>::default()),
-        DataType::UInt64 => Box::new(KeyRange::<UInt64Type>::default()),
-        DataType::Date32 => Box::new(KeyRange::<Date32Type>::default()),
-        _ => new_group_values(keys.clone(), &GroupOrdering::None)?,
+        DataType::Int16 => Box::new(KeyRange::<Int16Type>::new(most)),
+        DataType::Int32 => Box::new(KeyRange::<Int32Type>::new(most)),
+        DataType::Int64 => Box::new(KeyRange::<Int64Type>::new(most)),
+        DataType::UInt16 => Box::new(KeyRange::<UInt16Type>::new(most)),
+        DataType::UInt32 => Box::new(KeyRange::<UInt32Type>::new(most)),
+        DataType::UInt64 => Box::new(KeyRange::<UInt64Type>::new(most)),
+        DataType::Date32 => Box::new(KeyRange::<Date32Type>::new(most)),
+        _ => theirs()?,
     })
 }
 
 /// The groups of keys of one type, numbered in the order of their first rows.
 struct KeyRange<T: ArrowPrimitiveType> {
-    /// The least key that has a place.
-    base: i64,
-    /// For each key from `base` on, one more than its group; zero if it has none.
-    places: Vec<u32>,
+    /// For each key, one more than its group; zero if it has none.
+    places: Places<u32>,
+    /// The most places.
+    most: u64,
     /// The key of each group. That of the null group is any.
     keys: Vec<T::Native>,
     null_group: Option<usize>,
-    /// The rows so far.
-    rows: u64,
     /// DataFusion's groups, which go on since the range became too long.
     hashed: Option<Box<dyn GroupValues>>,
 }
 
-impl<T: ArrowPrimitiveType> Default for KeyRange<T> {
-    fn default() -> Self {
-        KeyRange { base: 0, places: vec![], keys: vec![], null_group: None, rows: 0, hashed: None }
-    }
-}
-
 /// A key as a number. Each key has its own; those of large unsigned integers are negative.
-fn number(key: impl ArrowNativeType) -> i64 {
+pub(crate) fn number(key: impl ArrowNativeType) -> i64 {
     key.as_usize() as i64
 }
 
+/// The numbers of the least and the greatest key; `None` if there is none.
+pub(crate) fn ends<T: ArrowPrimitiveType>(keys: &PrimitiveArray<T>) -> Option<(i64, i64)> {
+    let wider = |(least, greatest): (i64, i64), key| (number(key).min(least), number(key).max(greatest));
+    let (least, greatest) = match keys.null_count() {
+        0 => keys.values().iter().copied().fold((i64::MAX, i64::MIN), wider),
+        _ => keys.iter().flatten().fold((i64::MAX, i64::MIN), wider),
+    };
+    (least <= greatest).then_some((least, greatest))
+}
+
 impl<T: ArrowPrimitiveType> KeyRange<T> {
+    fn new(most: u64) -> Self {
+        KeyRange { places: Places::default(), most, keys: vec![], null_group: None, hashed: None }
+    }
+
     /// Makes places for the keys of some rows. Returns whether the range is still short enough.
     fn reaches(&mut self, keys: &PrimitiveArray<T>) -> bool {
-        self.rows += keys.len() as u64;
-        let wider = |(least, greatest): (i64, i64), key| (number(key).min(least), number(key).max(greatest));
-        let (mut least, mut greatest) = match keys.null_count() {
-            0 => keys.values().iter().copied().fold((i64::MAX, i64::MIN), wider),
-            _ => keys.iter().flatten().fold((i64::MAX, i64::MIN), wider),
-        };
-        if least > greatest {
-            return true;
-        }
-        let end = self.base.wrapping_add(self.places.len() as i64).wrapping_sub(1);
-        if !self.places.is_empty() {
-            (least, greatest) = (least.min(self.base), greatest.max(end));
-        }
-        let span = greatest.wrapping_sub(least) as u64;
-        let few_groups = self.keys.len() + keys.len() < u32::MAX as usize;
-        if span >= SHORT.max(self.rows.saturating_mul(SPARSE)) || !few_groups {
-            return false;
-        }
-        let needed = span as usize + 1;
-        if needed > self.places.len() {
-            // Twice as much as there was, so that keys that come one below the other are not moved each time.
-            let len = needed.max(2 * self.places.len());
-            let room = match least < self.base && !self.places.is_empty() {
-                true => least.wrapping_sub(i64::MIN) as u64,
-                false => 0,
-            };
-            let base = least.wrapping_sub(room.min((len - needed) as u64) as i64);
-            let most = (i64::MAX.wrapping_sub(base) as usize).saturating_add(1);
-            let mut places = vec![0; len.min(most)];
-            if !self.places.is_empty() {
-                let moved = self.base.wrapping_sub(base) as usize;
-                places[moved..][..self.places.len()].copy_from_slice(&self.places);
-            }
-            (self.base, self.places) = (base, places);
-        }
-        true
+        let groups = self.keys.len() + keys.len();
+        let most = SHORT.max(groups as u64 * SPARSE).min(self.most);
+        let all = ends(keys);
+        groups < u32::MAX as usize
+            && all.is_none_or(|(least, greatest)| self.places.reach(least, greatest, most))
     }
 
     /// Has DataFusion's hash table go on with the groups so far.
@@ -121,7 +101,7 @@ impl<T: ArrowPrimitiveType> KeyRange<T> {
 
     /// Takes the keys of all groups, and forgets them.
     fn taken(&mut self) -> ArrayRef {
-        let KeyRange { keys, null_group, .. } = std::mem::take(self);
+        let KeyRange { keys, null_group, .. } = std::mem::replace(self, KeyRange::new(self.most));
         let valid = null_group.map(|null| (0..keys.len()).map(|group| group != null).collect::<NullBuffer>());
         Arc::new(PrimitiveArray::<T>::new(ScalarBuffer::from(keys), valid))
     }
@@ -136,10 +116,11 @@ impl<T: ArrowPrimitiveType> GroupValues for KeyRange<T> {
         if !self.reaches(batch) {
             return self.hashed()?.intern(columns, groups);
         }
-        let KeyRange { base, places, keys, null_group, .. } = self;
+        let KeyRange { places, keys, null_group, .. } = self;
+        let (base, places) = places.parts_mut();
         let mut group_of = |key: Option<T::Native>| match (key, *null_group) {
             (Some(key), _) => {
-                let place = &mut places[number(key).wrapping_sub(*base) as usize];
+                let place = &mut places[number(key).wrapping_sub(base) as usize];
                 if *place == 0 {
                     keys.push(key);
                     *place = keys.len() as u32;
@@ -162,7 +143,7 @@ impl<T: ArrowPrimitiveType> GroupValues for KeyRange<T> {
 
     fn size(&self) -> usize {
         let hashed = self.hashed.as_ref().map_or(0, |hashed| hashed.size());
-        hashed + self.places.capacity() * 4 + self.keys.capacity() * size_of::<T::Native>()
+        hashed + self.places.size() + self.keys.capacity() * size_of::<T::Native>()
     }
 
     fn is_empty(&self) -> bool {
@@ -183,7 +164,7 @@ impl<T: ArrowPrimitiveType> GroupValues for KeyRange<T> {
     }
 
     fn clear_shrink(&mut self, _: usize) {
-        *self = KeyRange::default();
+        *self = KeyRange::new(self.most);
     }
 }
 
@@ -198,7 +179,7 @@ mod tests {
         let key = Field::new("key", batches[0].data_type().clone(), true);
         let schema = Arc::new(Schema::new(vec![key]));
         let mut theirs = new_group_values(schema.clone(), &GroupOrdering::None).unwrap();
-        let mut ours = groups_of(&schema).unwrap();
+        let mut ours = groups_of(&schema, usize::MAX).unwrap();
         for batch in batches {
             let (mut expected, mut groups) = (vec![], vec![7]);
             theirs.intern(std::slice::from_ref(batch), &mut expected).unwrap();
@@ -249,22 +230,32 @@ mod tests {
     fn a_range_that_becomes_too_long_is_hashed() {
         let far = (SHORT * 3) as i64;
         as_theirs(&[long(0..100), long([far, 5]), long([far, -far, 5]), long(90..110)]);
-        let mut groups = KeyRange::<Int64Type>::default();
+        let mut groups = KeyRange::<Int64Type>::new(u64::MAX);
         groups.intern(&[long(0..100)], &mut vec![]).unwrap();
         assert!(groups.hashed.is_none());
         groups.intern(&[long([far])], &mut vec![]).unwrap();
         assert!(groups.hashed.is_some());
-        // It is not once there are enough rows.
-        let mut groups = KeyRange::<Int64Type>::default();
+        // It is not once there are enough groups.
+        let mut groups = KeyRange::<Int64Type>::new(u64::MAX);
         groups.intern(&[long(0..far)], &mut vec![]).unwrap();
         groups.intern(&[long([far * 2])], &mut vec![]).unwrap();
         assert!(groups.hashed.is_none());
+        // Rows alone do not make the range longer, nor is it longer than there is memory.
+        let mut groups = KeyRange::<Int64Type>::new(u64::MAX);
+        groups.intern(&[long((0..far).map(|row| row % 7))], &mut vec![]).unwrap();
+        groups.intern(&[long([far])], &mut vec![]).unwrap();
+        assert!(groups.hashed.is_some());
+        let mut groups = KeyRange::<Int64Type>::new(1000);
+        groups.intern(&[long(0..1000)], &mut vec![]).unwrap();
+        assert!(groups.hashed.is_none());
+        groups.intern(&[long([1000])], &mut vec![]).unwrap();
+        assert!(groups.hashed.is_some());
     }
 
     #[test]
     fn groups_that_were_taken_are_forgotten() {
         let schema = Arc::new(Schema::new(vec![Field::new("key", DataType::Int64, true)]));
-        let mut ours = groups_of(&schema).unwrap();
+        let mut ours = groups_of(&schema, usize::MAX).unwrap();
         let mut groups = vec![];
         for keys in [long([7, 8]), long([8])] {
             ours.intern(std::slice::from_ref(&keys), &mut groups).unwrap();

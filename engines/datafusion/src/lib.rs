@@ -52,6 +52,7 @@ mod metrics;
 mod operator;
 mod parking;
 mod passed;
+mod places;
 mod probe;
 mod program;
 mod reason;

@@ -64,8 +64,16 @@ impl Task<'_> {
 
     /// Memory of the session's pool, none yet.
     pub fn reservation(&self) -> MemoryReservation {
-        let consumer = MemoryConsumer::new(format!("DeviceExec[{}]", self.partition));
-        consumer.register(self.context.memory_pool())
+        self.consumer().register(self.context.memory_pool())
+    }
+
+    /// Memory of the session's pool, none yet, which is given back when the pool refuses more.
+    pub fn returned_reservation(&self) -> MemoryReservation {
+        self.consumer().with_can_spill(true).register(self.context.memory_pool())
+    }
+
+    fn consumer(&self) -> MemoryConsumer {
+        MemoryConsumer::new(format!("DeviceExec[{}]", self.partition))
     }
 }
 

@@ -254,7 +254,7 @@ impl Rewrite {
 
     /// The first step of an aggregate that the plan did not have, as a node of ours.
     fn added_step(&self, partial: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dyn ExecutionPlan>>> {
-        if let Some(ours) = self.first_step(partial) {
+        if let Some(ours) = self.first_step(partial).filter(FirstStep::can_be_added) {
             return Ok(Some(self.node(ours.with_first_added())));
         }
         let ours = self.longest(partial, None)?.filter(|ours| ours.program().shape.groups);

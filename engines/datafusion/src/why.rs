@@ -165,7 +165,7 @@ impl Asked {
             return Ok((last && first_is_ours(plan)).then_some(Reason::LastStep));
         }
         let cpu = is_host(&self.device) && !aggregate.group_expr().is_empty();
-        let reason = beyond(aggregate).or(cpu.then_some(Reason::Cpu));
+        let reason = beyond(aggregate).or_else(|| cpu.then(|| blame::of_first_step(aggregate)));
         if let Some(reason) = reason.or_else(|| blame::of_aggregate(aggregate)) {
             return Ok(Some(reason));
         }

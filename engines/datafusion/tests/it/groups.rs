@@ -333,3 +333,32 @@ async fn sorted_groups_stay_sorted() {
     }
     assert_eq!((&all[0], &all[0]), (&all[1], &all[2]));
 }
+
+/// In one step, DataFusion answers these differently than in two. So one step stays one.
+#[tokio::test]
+async fn single_steps_stay_single_if_two_answer_differently() {
+    let columns = [
+        ("k", Arc::new(Int64Array::from(vec![1, 1, 2, 2, 3])) as ArrayRef),
+        (
+            "x",
+            Arc::new(Float64Array::from(vec![f64::NAN, f64::INFINITY, f64::NAN, f64::NEG_INFINITY, 1e200])),
+        ),
+        ("n", Arc::new(Int64Array::from(vec![3, 3, 5, 9, 0]))),
+    ];
+    let batch = RecordBatch::try_from_iter(columns).unwrap();
+    let contexts = [on("cpu").await, on("off").await];
+    for context in &contexts {
+        context.sql("SET datafusion.execution.target_partitions = 1").await.unwrap();
+        let table = MemTable::try_new(batch.schema(), vec![vec![batch.clone()]]).unwrap();
+        context.register_table("t", Arc::new(table)).unwrap();
+    }
+    for (sql, is_ours) in [
+        ("SELECT k, min(x) FROM t GROUP BY k", false),
+        ("SELECT k, max(x), sum(n) FROM t GROUP BY k", false),
+        ("SELECT k, var_pop(x), stddev_pop(x) FROM t GROUP BY k", false),
+        ("SELECT k, bit_xor(DISTINCT n) FILTER (WHERE n > 0) FROM t GROUP BY k", false),
+        ("SELECT k, min(n), max(n), sum(n), avg(n), count(x), bit_or(n) FROM t GROUP BY k", true),
+    ] {
+        assert_eq!(same(&contexts[0], &contexts[1], sql).await, is_ours, "{sql}");
+    }
+}

@@ -149,6 +149,9 @@ async fn the_cpu_leaves_groups_joins_and_sorts() {
         ),
     ];
     check(&context, table).await;
+    // A first step by one integer would be ours, but for a function.
+    let all = reasons(&context, "SELECT i16, array_agg(i64 ORDER BY i32) FROM t GROUP BY i16").await;
+    assert!(all.iter().any(|one| one.starts_with("AggregateExec: array_agg(")), "{all:?}");
     let context = on("off").await;
     check(&context, &[("SELECT i8, median(i64) FROM t WHERE reverse(s) = 'a' GROUP BY i8", &[])]).await;
 }
