@@ -148,7 +148,15 @@ impl Under {
     /// Fills the device with as many pieces of work as allowed, then waits for the oldest; `None` at the end.
     async fn next(&mut self) -> Result<Option<Ended>> {
         while self.under_way.len() < self.run.options.in_flight.max(1) {
-            let Some(taken) = self.uploads.gathered().await? else { break };
+            let taken = match self.uploads.gathered().await {
+                // The rows before may be enough.
+                Err(error) if !self.under_way.is_empty() => {
+                    self.uploads.fail(error);
+                    break;
+                }
+                taken => taken?,
+            };
+            let Some(taken) = taken else { break };
             // Memory becomes free again when the work in flight completes.
             let waits = !self.under_way.is_empty();
             let Some(taken) = self.uploads.granted(taken, &self.run.reservation, waits)? else { break };

@@ -10,7 +10,7 @@ use datafusion::arrow::array::{
 };
 use datafusion::arrow::compute::{concat_batches, take_record_batch};
 use datafusion::arrow::datatypes::{ByteViewType, DataType, Schema, SchemaRef};
-use datafusion::error::Result;
+use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::memory_pool::MemoryReservation;
 use datafusion::physical_plan::SendableRecordBatchStream;
 use futures::StreamExt;
@@ -35,6 +35,8 @@ pub(crate) struct Uploads {
     counters: Counters,
     /// Batches for which no memory was available; the last comes next.
     put_back: Vec<Taken>,
+    /// The error with which the source ended, behind the batches that were read before.
+    failed: Option<DataFusionError>,
 }
 
 /// The unit of one upload.
@@ -70,13 +72,18 @@ impl Uploads {
             upload_bytes: options.upload_bytes.max(1),
             counters: counters.clone(),
             put_back: vec![],
+            failed: None,
         }
     }
 
-    /// Gathers the next upload; `None` at the end.
+    /// Gathers the next upload; `None` at the end. An error of the source comes after the rows before it: with
+    /// a limit, they may be enough.
     pub async fn gathered(&mut self) -> Result<Option<Taken>> {
         if let Some(taken) = self.put_back.pop() {
             return Ok(Some(taken));
+        }
+        if let Some(error) = self.failed.take() {
+            return Err(error);
         }
         let (mut batches, mut together, mut rows, mut bytes) = (vec![], Together::default(), 0, 0);
         let all: Vec<usize> = (0..self.columns.len()).collect();
@@ -90,7 +97,13 @@ impl Uploads {
                     }
                     None => None,
                 },
-                Some(Source::Host(input)) => input.next().await.transpose()?,
+                Some(Source::Host(input)) => match input.next().await.transpose() {
+                    Err(error) if !batches.is_empty() => {
+                        self.failed = Some(error);
+                        None
+                    }
+                    batch => batch?,
+                },
             };
             let Some(batch) = batch else {
                 // The input's resources are not needed any more.
@@ -119,6 +132,11 @@ impl Uploads {
             [first, ..] => concat_batches(&nullable(&first.schema()), &batches).map_err(refused)?,
         };
         Ok(Some(Taken::Host { batch, bytes }))
+    }
+
+    /// Ends with an error, which comes next.
+    pub fn fail(&mut self, error: DataFusionError) {
+        (self.source, self.failed) = (None, Some(error));
     }
 
     /// Takes the session's memory for an upload, or for a part of it if there is no more; the rest comes

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use datafusion::arrow::datatypes::{DataType, Field, Schema};
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::union::{InterleaveExec, UnionExec};
-use datafusion::prelude::SessionContext;
+use datafusion::prelude::{CsvReadOptions, SessionContext};
 
 use crate::support::*;
 
@@ -147,4 +148,29 @@ async fn limits_and_unions_of_no_rows_have_none() {
     for sql in UNIONS {
         same(&context, &plain, sql).await;
     }
+}
+
+/// An input that fails behind the rows that a limit wants does not fail the query.
+#[tokio::test]
+async fn errors_behind_a_limit_are_not_met() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("bad.csv");
+    let lines: Vec<_> =
+        (0..1000).map(|row| if row == 450 { "bad".to_owned() } else { row.to_string() }).collect();
+    std::fs::write(&path, format!("a\n{}\n", lines.join("\n"))).unwrap();
+    let fields = vec![Field::new("a", DataType::Int64, true)];
+    let schema = Schema::new(fields);
+    let (context, plain) = (on("emulator").await, on("off").await);
+    for context in [&context, &plain] {
+        context.sql("SET datafusion.execution.target_partitions = 1").await.unwrap();
+        let options = CsvReadOptions::new().schema(&schema);
+        context.register_csv("bad", path.to_str().unwrap(), options).await.unwrap();
+    }
+    // Uploads have 300 rows; those of the second one that come before the error are uploaded as well.
+    for limit in [5, 120, 300] {
+        let sql = format!("SELECT a * 2 AS b FROM bad WHERE a > 5 LIMIT {limit}");
+        assert!(same(&context, &plain, &sql).await, "{sql}");
+        assert_eq!(rows(&context, &sql).await.unwrap().len(), limit);
+    }
+    assert!(rows(&context, "SELECT a * 2 AS b FROM bad WHERE a > 5").await.is_err());
 }
