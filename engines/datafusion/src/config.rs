@@ -34,6 +34,9 @@ config_namespace! {
         /// Take every plan that can be translated, without asking whether it pays: for tests.
         pub always: bool, default = false
 
+        /// On the CPU, drop rows that find no partner in a join where they are read.
+        pub key_filters: bool, default = true
+
         /// On the CPU, the number of batches that an aggregate processes together.
         pub run_batches: usize, default = 16
     }

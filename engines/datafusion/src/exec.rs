@@ -1,4 +1,4 @@
-//! The one node that this crate puts into plans: operations of ours in the place of DataFusion's nodes.
+//! The node that this crate puts into plans in the place of DataFusion's: operations of ours.
 //!
 //! The node keeps the original nodes over the same inputs, and they answer everything a plan is asked:
 //! schema, orderings, partitions, statistics, expressions. Only the execution is ours.

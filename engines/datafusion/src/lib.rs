@@ -1,5 +1,6 @@
 //! DataFusion on bowstring: an optimizer rule that replaces chains of filters, projections and aggregates by
-//! operators that run on a device, in host memory or on a GPU, with DataFusion's own meaning.
+//! operators that run on a device, in host memory or on a GPU, with DataFusion's own meaning. On the CPU, it adds
+//! filters that drop rows without a partner in a join where they are read.
 //!
 //! ```
 //! # use bowstring_datafusion::session;
@@ -41,7 +42,11 @@ mod gpu;
 mod host;
 mod inputs;
 mod join;
+mod join_keys;
 mod joined;
+mod key_bits;
+mod key_filter;
+mod key_filters;
 mod key_range;
 mod keys;
 mod limited;

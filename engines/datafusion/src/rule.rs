@@ -26,6 +26,7 @@ use crate::exec::{DeviceExec, is_on_device};
 use crate::first_step::FirstStep;
 use crate::gathered::gathered;
 use crate::joined::Joined;
+use crate::key_filters::with_key_filters;
 use crate::limited::Limited;
 use crate::operator::Operator;
 use crate::passed::passes_on;
@@ -35,7 +36,8 @@ use crate::top::{Top, all_columns};
 use crate::windowed::Windowed;
 
 /// Replaces joins, and chains of filters, projections and aggregates, by our operators, if a join or a chain
-/// can be translated whole and it pays; and sorts, windows and limits of rows that are on a device anyway.
+/// can be translated whole and it pays; and sorts, windows and limits of rows that are on a device anyway. On
+/// the CPU, it also adds filters by the keys of joins.
 ///
 /// It runs after DataFusion's own rules: whatever they have pushed into scans stays there, and no rule moves
 /// our operators.
@@ -66,6 +68,11 @@ impl PhysicalOptimizerRule for DeviceRule {
         match open(&options.device)? {
             None => Ok(plan),
             Some(device) => {
+                // A part of a plan is executed without the others, which have other keys.
+                let plan = match is_host(&device) && options.key_filters && !self.keeps_partitions {
+                    true => with_key_filters(&plan)?,
+                    false => plan,
+                };
                 let rewrite = Rewrite { device, options, known: RefCell::default() };
                 rewrite.below(plan, self.keeps_partitions)
             }

@@ -40,6 +40,7 @@ const PASS_ON: &[&str] = &[
     "DataSinkExec",
     "GlobalLimitExec",
     "InterleaveExec",
+    "KeyFilterExec",
     "LocalLimitExec",
     "OutputRequirementExec",
     "RepartitionExec",

@@ -5,6 +5,7 @@ mod expressions;
 mod fuzz;
 mod groups;
 mod joins;
+mod key_filters;
 mod limits;
 mod odd_plans;
 mod parked;
