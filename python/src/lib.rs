@@ -30,6 +30,7 @@ mod reader;
 mod recipe;
 mod source;
 mod tensor;
+mod times;
 mod to_python;
 mod types;
 mod validate;

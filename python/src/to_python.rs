@@ -12,22 +12,14 @@ use arrow_schema::{DataType, Field, Fields, IntervalUnit, TimeUnit};
 use pyo3::exceptions::{PyOverflowError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyBytes, PyDateTime, PyDelta, PyDict, PyList, PyString, PyTime};
+use pyo3::types::{PyBytes, PyDict, PyList, PyString};
 
 use crate::error::ours;
 use crate::pace::{Pace, available, no_memory};
-use crate::plain::EPOCH;
+use crate::times::{date, datetime, delta, microseconds, of_python, time, time_zone, to_microseconds};
 use crate::types::EXTENSION;
 
 type Values<'py> = PyResult<Bound<'py, PyList>>;
-
-/// Looks up an item of a Python module once.
-macro_rules! of_python {
-    ($py:expr, $module:literal, $name:literal) => {{
-        static CELL: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-        CELL.get_or_try_init($py, || PyResult::Ok($py.import($module)?.getattr($name)?.unbind()))?.bind($py)
-    }};
-}
 
 /// Converts the rows of an array with a field, including nested ones.
 pub fn values<'py>(py: Python<'py>, array: &dyn Array, field: &Field) -> Values<'py> {
@@ -169,9 +161,14 @@ impl<'py> Making<'py> {
             }
             Time64(_) => self.numbers(array.as_primitive::<Time64MicrosecondType>(), |at| time(py, at, 1, 1)),
             Timestamp(unit, zone) => {
-                let zone = zone.as_ref().map(|zone| time_zone(py, zone)).transpose()?;
                 let (times, parts) = to_microseconds(unit);
-                self.of_64_bits(array, |at| datetime(py, microseconds(at, times, parts)?, zone.as_ref()))
+                // Python may lack the zone, which matters only if a row needs it.
+                let made = PyOnceLock::new();
+                let make = |zone: &str| PyResult::Ok(time_zone(py, zone)?.unbind());
+                let zone = || zone.as_ref().map(|zone| made.get_or_try_init(py, || make(zone))).transpose();
+                self.of_64_bits(array, |at| {
+                    datetime(py, microseconds(at, times, parts)?, zone()?.map(|zone| zone.bind(py)))
+                })
             }
             Duration(unit) => {
                 let (times, parts) = to_microseconds(unit);
@@ -291,76 +288,6 @@ impl<'py> Making<'py> {
                 }),
         }
     }
-}
-
-/// Returns the factor and the divisor that convert a unit to microseconds.
-fn to_microseconds(unit: &TimeUnit) -> (i64, i64) {
-    match unit {
-        TimeUnit::Second => (1_000_000, 1),
-        TimeUnit::Millisecond => (1000, 1),
-        TimeUnit::Microsecond => (1, 1),
-        TimeUnit::Nanosecond => (1, 1000),
-    }
-}
-
-fn microseconds(value: i64, times: i64, parts: i64) -> PyResult<i64> {
-    if value % parts != 0 {
-        return Err(PyValueError::new_err(format!(
-            "{value} ns are no whole number of microseconds, which is what Python's datetime has: \
-             cast to \"us\""
-        )));
-    }
-    let whole = (value / parts).checked_mul(times);
-    whole.ok_or_else(|| PyOverflowError::new_err(format!("{value} is beyond what Python's datetime has")))
-}
-
-fn date(py: Python<'_>, days: i64) -> PyResult<Bound<'_, PyAny>> {
-    let days = days + i64::from(EPOCH);
-    of_python!(py, "datetime", "date").call_method1("fromordinal", (days,))
-}
-
-fn time(py: Python<'_>, at: i64, times: i64, parts: i64) -> PyResult<Bound<'_, PyAny>> {
-    let all = microseconds(at, times, parts)?;
-    let (seconds, micro) = (all.div_euclid(1_000_000), all.rem_euclid(1_000_000));
-    let hour = u8::try_from(seconds.div_euclid(3600)).unwrap_or(u8::MAX);
-    let part = |by: i64| (seconds / by).rem_euclid(60) as u8;
-    Ok(PyTime::new(py, hour, part(60), part(1), micro as u32, None)?.into_any())
-}
-
-fn delta(py: Python<'_>, microseconds: i64) -> PyResult<Bound<'_, PyDelta>> {
-    let (seconds, micro) = (microseconds.div_euclid(1_000_000), microseconds.rem_euclid(1_000_000));
-    let (days, seconds) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
-    PyDelta::new(py, days as i32, seconds as i32, micro as i32, false)
-}
-
-fn datetime<'py>(
-    py: Python<'py>,
-    microseconds: i64,
-    zone: Option<&Bound<'py, PyAny>>,
-) -> PyResult<Bound<'py, PyAny>> {
-    let utc = match zone {
-        Some(_) => Some(of_python!(py, "datetime", "timezone").getattr("utc")?.cast_into()?),
-        None => None,
-    };
-    let at = PyDateTime::new(py, 1970, 1, 1, 0, 0, 0, 0, utc.as_ref())?.add(delta(py, microseconds)?)?;
-    match zone {
-        Some(zone) => at.call_method1("astimezone", (zone,)),
-        None => Ok(at),
-    }
-}
-
-/// Makes a time zone from its name, or from its offset in hours and minutes.
-fn time_zone<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
-    if !name.starts_with(['+', '-']) {
-        return of_python!(py, "zoneinfo", "ZoneInfo").call1((name,));
-    }
-    let digits: String = name[1..].chars().filter(char::is_ascii_digit).collect();
-    let problem = || PyValueError::new_err(format!("{name:?} is no time zone"));
-    let number: i32 = digits.parse().map_err(|_| problem())?;
-    let minutes = if digits.len() > 2 { number / 100 * 60 + number % 100 } else { number * 60 };
-    let minutes = if name.starts_with('-') { -minutes } else { minutes };
-    let offset = PyDelta::new(py, 0, minutes.checked_mul(60).ok_or_else(problem)?, 0, true)?;
-    of_python!(py, "datetime", "timezone").call1((offset,))
 }
 
 /// Converts rows to text: the `repr` of Python's value, or Arrow's text if Python has no such value.
