@@ -6,7 +6,7 @@ use arrow_array::{
     AnyDictionaryArray, Array, ArrayAccessor, ArrayRef, ArrowPrimitiveType, PrimitiveArray, RunArray,
     StructArray, downcast_integer_array,
 };
-use arrow_buffer::ArrowNativeType;
+use arrow_buffer::{ArrowNativeType, NullBuffer};
 use arrow_cast::display::{ArrayFormatter, FormatOptions};
 use arrow_schema::{DataType, Field, Fields, IntervalUnit, TimeUnit};
 use pyo3::exceptions::{PyOverflowError, PyValueError};
@@ -23,7 +23,7 @@ type Values<'py> = PyResult<Bound<'py, PyList>>;
 
 /// Converts the rows of an array with a field, including nested ones.
 pub fn values<'py>(py: Python<'py>, array: &dyn Array, field: &Field) -> Values<'py> {
-    Making { py, pace: Pace::new() }.values(array, field)
+    Making { py, pace: Pace::new(), hidden: None }.values(array, field)
 }
 
 /// The most rows in a list if they take no memory in Arrow: 8 GiB of `None`.
@@ -51,6 +51,8 @@ fn is_weightless(data_type: &DataType) -> bool {
 struct Making<'py> {
     py: Python<'py>,
     pace: Pace,
+    /// The rows of the next list that no null struct hides; `None` for all.
+    hidden: Option<NullBuffer>,
 }
 
 impl<'py> Making<'py> {
@@ -58,16 +60,20 @@ impl<'py> Making<'py> {
         self.py.None().into_bound(self.py)
     }
 
-    /// Makes a list of `rows` items, each by `value`.
+    /// Makes a list of `rows` items, each by `value`, except for those that a null struct hides.
     fn rows(
         &mut self,
         rows: usize,
         mut value: impl FnMut(&mut Self, usize) -> PyResult<Bound<'py, PyAny>>,
     ) -> Values<'py> {
+        let valid = self.hidden.take();
         let all = PyList::empty(self.py);
         for row in 0..rows {
             self.pace.object(self.py, 0)?;
-            let value = value(self, row)?;
+            let value = match valid.as_ref().is_some_and(|valid| valid.is_null(row)) {
+                true => self.none(),
+                false => value(self, row)?,
+            };
             all.append(value)?;
         }
         Ok(all)
@@ -187,15 +193,7 @@ impl<'py> Making<'py> {
             ListView(item) => self.lists(array.as_list_view::<i32>(), item),
             LargeListView(item) => self.lists(array.as_list_view::<i64>(), item),
             FixedSizeList(item, _) => self.lists(array.as_fixed_size_list(), item),
-            Map(..) => self.each(array.as_map(), |making, entries| {
-                let [keys, values] =
-                    [0, 1].map(|at| making.values(entries.column(at), &entries.fields()[at]));
-                let pairs = PyList::empty(py);
-                for (key, value) in keys?.iter().zip(values?) {
-                    pairs.append((key, value))?;
-                }
-                Ok(pairs.into_any())
-            }),
+            Map(..) => self.each(array.as_map(), |making, entries| making.pairs(&entries)),
             Struct(fields) => self.structs(array.as_struct(), fields),
             Union(fields, _) => {
                 let array = array.as_union();
@@ -218,16 +216,27 @@ impl<'py> Making<'py> {
         }
     }
 
+    fn pairs(&mut self, entries: &StructArray) -> PyResult<Bound<'py, PyAny>> {
+        let (columns, fields) = (entries.columns(), entries.fields());
+        let pairs = PyList::empty(self.py);
+        let [keys, values] = [0, 1].map(|at| self.values(&columns[at], &fields[at]));
+        for (key, value) in keys?.iter().zip(values?) {
+            pairs.append((key, value))?;
+        }
+        Ok(pairs.into_any())
+    }
+
     fn structs(&mut self, array: &StructArray, fields: &Fields) -> Values<'py> {
         let py = self.py;
+        // The values under a null struct are undefined, so they may be none that Python has.
+        let valid = NullBuffer::union(self.hidden.take().as_ref(), array.nulls());
         let mut columns = vec![];
         for (column, field) in array.columns().iter().zip(fields) {
+            self.hidden = valid.clone();
             columns.push((PyString::new(py, field.name()), self.values(column, field)?));
         }
-        self.rows(array.len(), |making, row| {
-            if array.is_null(row) {
-                return Ok(making.none());
-            }
+        self.hidden = valid;
+        self.rows(array.len(), |_, row| {
             let found = PyDict::new(py);
             for (name, column) in &columns {
                 found.set_item(name, column.get_item(row)?)?;
@@ -236,10 +245,14 @@ impl<'py> Making<'py> {
         })
     }
 
+    /// Converts one row.
+    fn row(&mut self, values: &dyn Array, row: usize, field: &Field) -> PyResult<Bound<'py, PyAny>> {
+        self.values(&values.slice(row, 1), field)?.get_item(0)
+    }
+
     /// Converts one row. Each row that refers to it gets an object of its own, because lists can be changed.
     fn one(&mut self, values: &dyn Array, row: usize) -> PyResult<Bound<'py, PyAny>> {
-        let field = Field::new("", values.data_type().clone(), true);
-        self.values(&values.slice(row, 1), &field)?.get_item(0)
+        self.row(values, row, &Field::new("", values.data_type().clone(), true))
     }
 
     fn dictionary(&mut self, array: &dyn AnyDictionaryArray) -> Values<'py> {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 import arro3.core
@@ -50,6 +51,33 @@ def test_null_rows_of_structs_are_kept(kind: str) -> None:
     if hasattr(given(), "__arrow_c_stream__"):
         with pytest.raises(ValueError, match="1 rows are null"):
             list(bs.BatchReader(given()))
+
+
+def test_what_lies_under_a_null_struct_is_not_converted() -> None:
+    far = pa.array([2**62, 0, 1], pa.timestamp("us"))
+    at, types, ends = pa.array([0, 1, 2], pa.int32()), pa.array([0, 0, 0], pa.int8()), pa.array([1, 2, 3], pa.int32())
+    then = datetime(1970, 1, 1)
+    for values, right in [
+        (far, then),
+        (far.dictionary_encode(), then),
+        (pa.RunEndEncodedArray.from_arrays(ends, far), then),
+        (pa.UnionArray.from_sparse(types, [far]), then),
+        (pa.UnionArray.from_dense(types, at, [far]), then),
+        (pa.StructArray.from_arrays([far], ["u"]), {"u": then}),
+        (pa.FixedSizeListArray.from_arrays(far, 1), [then]),
+        (pa.MapArray.from_arrays([0, 1, 2, 3], pa.array(["a", "b", "c"]), far), [("b", then)]),
+    ]:
+        rows = pa.StructArray.from_arrays([values], ["t"], mask=pa.array([True, False, True]))
+        ours = bs.array(rows)
+        got = ours.to_pylist()
+        assert got[0] is got[2] is None and len(got) == 3, values.type
+        assert got[1] == {"t": right}, values.type
+        assert list(ours) == got == [ours[0], ours[1], ours[2]] == ours.to_numpy().tolist()
+        assert ours[1:].to_pylist() == got[1:] and "None, {" in repr(ours)
+    # The nulls of a struct hide what is in the structs in it.
+    inner = pa.StructArray.from_arrays([far], ["t"], mask=pa.array([False, False, True]))
+    outer = pa.StructArray.from_arrays([inner], ["s"], mask=pa.array([True, False, False]))
+    assert bs.array(outer).to_pylist() == [None, {"s": {"t": then}}, {"s": None}]
 
 
 def test_what_is_a_batch_and_what_an_array() -> None:
