@@ -9,7 +9,7 @@ use pyo3::types::PyList;
 
 use crate::array::Array;
 use crate::error::{detached, ours};
-use crate::to_python;
+use crate::{shown, to_python};
 
 /// Returns some rows as an arrow-rs array. They are validated first, because reading them follows their
 /// offsets. An array in host memory is validated once, as a whole.
@@ -40,10 +40,10 @@ pub fn one<'py>(py: Python<'py>, array: &Array, row: usize) -> PyResult<Bound<'p
     some(py, array, row, 1)?.get_item(0)
 }
 
-/// Converts all rows to text.
+/// Converts the beginning of each row to text.
 pub fn texts(py: Python<'_>, array: &Array) -> PyResult<Vec<String>> {
     let rows = readable(py, array, 0, array.array.len())?;
-    ours(|| to_python::texts(py, &rows, &array.field))
+    ours(|| shown::texts(py, &rows, &array.field))
 }
 
 /// Slices an array without a copy.

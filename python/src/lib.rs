@@ -28,6 +28,7 @@ mod plain;
 mod protocols;
 mod reader;
 mod recipe;
+mod shown;
 mod source;
 mod tensor;
 mod times;

@@ -7,14 +7,12 @@ use arrow_array::{
     StructArray, downcast_integer_array,
 };
 use arrow_buffer::{ArrowNativeType, NullBuffer};
-use arrow_cast::display::{ArrayFormatter, FormatOptions};
 use arrow_schema::{DataType, Field, Fields, IntervalUnit, TimeUnit};
-use pyo3::exceptions::{PyOverflowError, PyValueError};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString};
 
-use crate::error::ours;
 use crate::pace::{Pace, available, no_memory};
 use crate::times::{date, datetime, delta, microseconds, of_python, time, time_zone, to_microseconds};
 use crate::types::EXTENSION;
@@ -23,7 +21,16 @@ type Values<'py> = PyResult<Bound<'py, PyList>>;
 
 /// Converts the rows of an array with a field, including nested ones.
 pub fn values<'py>(py: Python<'py>, array: &dyn Array, field: &Field) -> Values<'py> {
-    Making { py, pace: Pace::new(), hidden: None }.values(array, field)
+    Making { py, pace: Pace::new(), hidden: None, left: None }.values(array, field)
+}
+
+/// The length beyond which nobody reads the text of a row, in bytes.
+pub const SHOWN: usize = 256;
+
+/// Converts the rows of an array as far as their text is shown: nested items, and the ends of long texts, are
+/// missing after that.
+pub fn beginning<'py>(py: Python<'py>, array: &dyn Array, field: &Field) -> Values<'py> {
+    Making { py, pace: Pace::new(), hidden: None, left: Some(SHOWN) }.values(array, field)
 }
 
 /// The most rows in a list if they take no memory in Arrow: 8 GiB of `None`.
@@ -53,11 +60,19 @@ struct Making<'py> {
     pace: Pace,
     /// The rows of the next list that no null struct hides; `None` for all.
     hidden: Option<NullBuffer>,
+    /// The number of objects to make; `None` for all. Each adds a character or more to the text of the row,
+    /// so they must be made in the order of the text.
+    left: Option<usize>,
 }
 
 impl<'py> Making<'py> {
     fn none(&self) -> Bound<'py, PyAny> {
         self.py.None().into_bound(self.py)
+    }
+
+    /// Whether the objects that are shown have been made.
+    fn is_done(&self) -> bool {
+        self.left == Some(0)
     }
 
     /// Makes a list of `rows` items, each by `value`, except for those that a null struct hides.
@@ -69,6 +84,11 @@ impl<'py> Making<'py> {
         let valid = self.hidden.take();
         let all = PyList::empty(self.py);
         for row in 0..rows {
+            // The callers that make one row need it.
+            if row > 0 && self.is_done() {
+                break;
+            }
+            self.left = self.left.map(|left| left.saturating_sub(1));
             self.pace.object(self.py, 0)?;
             let value = match valid.as_ref().is_some_and(|valid| valid.is_null(row)) {
                 true => self.none(),
@@ -101,6 +121,7 @@ impl<'py> Making<'py> {
 
     fn texts<'a>(&mut self, array: impl ArrayAccessor<Item = &'a str>) -> Values<'py> {
         self.each(array, |making, text| {
+            let text = making.left.map_or(text, |_| &text[..text.floor_char_boundary(SHOWN)]);
             making.pace.object(making.py, text.len())?;
             Ok(PyString::new(making.py, text).into_any())
         })
@@ -108,6 +129,7 @@ impl<'py> Making<'py> {
 
     fn bytes<'a>(&mut self, array: impl ArrayAccessor<Item = &'a [u8]>) -> Values<'py> {
         self.each(array, |making, bytes| {
+            let bytes = making.left.map_or(bytes, |_| &bytes[..bytes.len().min(SHOWN)]);
             making.pace.object(making.py, bytes.len())?;
             Ok(PyBytes::new(making.py, bytes).into_any())
         })
@@ -121,7 +143,9 @@ impl<'py> Making<'py> {
     fn values(&mut self, array: &dyn Array, field: &Field) -> Values<'py> {
         use DataType::*;
         let py = self.py;
-        check_rows(array.data_type(), array.len())?;
+        if self.left.is_none() {
+            check_rows(array.data_type(), array.len())?;
+        }
         if field.metadata().get(EXTENSION).is_some_and(|name| name == "arrow.uuid")
             && *array.data_type() == FixedSizeBinary(16)
         {
@@ -219,6 +243,16 @@ impl<'py> Making<'py> {
     fn pairs(&mut self, entries: &StructArray) -> PyResult<Bound<'py, PyAny>> {
         let (columns, fields) = (entries.columns(), entries.fields());
         let pairs = PyList::empty(self.py);
+        if self.left.is_some() {
+            for row in 0..entries.len() {
+                if self.is_done() {
+                    break;
+                }
+                let [key, value] = [0, 1].map(|at| self.row(&columns[at], row, &fields[at]));
+                pairs.append((key?, value?))?;
+            }
+            return Ok(pairs.into_any());
+        }
         let [keys, values] = [0, 1].map(|at| self.values(&columns[at], &fields[at]));
         for (key, value) in keys?.iter().zip(values?) {
             pairs.append((key, value))?;
@@ -230,6 +264,19 @@ impl<'py> Making<'py> {
         let py = self.py;
         // The values under a null struct are undefined, so they may be none that Python has.
         let valid = NullBuffer::union(self.hidden.take().as_ref(), array.nulls());
+        if self.left.is_some() {
+            self.hidden = valid;
+            return self.rows(array.len(), |making, row| {
+                let found = PyDict::new(py);
+                for (column, field) in array.columns().iter().zip(fields) {
+                    if making.is_done() {
+                        break;
+                    }
+                    found.set_item(field.name(), making.row(column, row, field)?)?;
+                }
+                Ok(found.into_any())
+            });
+        }
         let mut columns = vec![];
         for (column, field) in array.columns().iter().zip(fields) {
             self.hidden = valid.clone();
@@ -301,27 +348,4 @@ impl<'py> Making<'py> {
                 }),
         }
     }
-}
-
-/// Converts rows to text: the `repr` of Python's value, or Arrow's text if Python has no such value.
-pub fn texts(py: Python<'_>, array: &dyn Array, field: &Field) -> PyResult<Vec<String>> {
-    let row = |row| {
-        let one = array.slice(row, 1);
-        match values(py, &one, field) {
-            Ok(found) => found.get_item(0)?.repr().map(|text| text.to_string()),
-            // Exhausted memory and Ctrl-C are errors: writing the value in another way would not help.
-            Err(error)
-                if !(error.is_instance_of::<PyValueError>(py)
-                    || error.is_instance_of::<PyOverflowError>(py)) =>
-            {
-                Err(error)
-            }
-            Err(_) => ours(|| -> PyResult<String> {
-                let options = FormatOptions::default().with_null("None");
-                let text = ArrayFormatter::try_new(&one, &options).map(|all| all.value(0).to_string());
-                text.map_err(|error| PyValueError::new_err(error.to_string()))
-            }),
-        }
-    };
-    (0..array.len()).map(row).collect()
 }

@@ -384,7 +384,7 @@ impl Array {
         crate::cuda::attribute(py, self)
     }
 
-    /// Returns each row as text.
+    /// Returns the beginning of each row as text.
     fn _texts(&self, py: Python<'_>) -> PyResult<Vec<String>> {
         host_rows::texts(py, self)
     }
