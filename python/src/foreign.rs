@@ -1,7 +1,7 @@
 //! Conversion of other libraries' objects to arrays and batches, by any protocol that they support. Errors
 //! name the argument.
 
-use arrow_array::new_empty_array;
+use arrow_array::{new_empty_array, new_null_array};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use bowstring::array::Place;
 use bowstring::ffi::DeviceType;
@@ -120,10 +120,11 @@ fn reaches(here: Place, memory: Place) -> bool {
 }
 
 /// Reads any object as an array in memory that a stream can access. An array elsewhere is copied if `copy`
-/// says so; Python's own values are always copied, because no device has them.
+/// says so; Python's own values are always copied, because no device has them. If these are only nulls, or
+/// none at all, nothing but the argument says their type, which is then `to`.
 pub fn as_array_on(
     obj: &Bound<'_, PyAny>,
-    argument: &str,
+    (argument, to): (&str, &DataType),
     on: &bowstring::Stream,
     copy: bool,
 ) -> PyResult<Array> {
@@ -132,7 +133,11 @@ pub fn as_array_on(
         let problem = format!("{argument}: an array is needed, not one {}", obj.get_type());
         return Err(PyTypeError::new_err(problem));
     }
-    let array = as_array(obj, argument)?;
+    let mut array = as_array(obj, argument)?;
+    if plain::is_container(obj) && *array.array.data_type() == DataType::Null {
+        let nulls = new_null_array(to, array.array.len());
+        array = Array::nameless(ours(|| exchange::from_arrow(&nulls))?);
+    }
     if are_batches(&array.field) {
         return Err(PyTypeError::new_err(format!(
             "{argument}: an array is needed, not a batch: pass a column"

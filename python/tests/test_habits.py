@@ -106,6 +106,21 @@ def test_rows_by_number_slice_and_mask(target: str) -> None:
             array[wrong]  # type: ignore[call-overload]
 
 
+def test_lists_without_values_are_masks_and_indices(target: str) -> None:
+    array = bs.array([1, 2]).to(target)
+    batch = bs.record_batch({"n": [1, 2]}).to(target)
+    for nothing in [[], (), range(0)]:
+        assert bs.take(array, nothing) == array[nothing] == bs.filter(array[:0], nothing) == array[:0]
+        assert bs.take(batch, nothing) == bs.filter(batch[:0], nothing) == batch[:0]
+    assert bs.take(array, [None]) == array[[None]] == bs.array([None], "int64")
+    assert bs.filter(array, [None, None]) == array[:0]
+    assert bs.filter(array, [None, None], null_selection="emit_null").to_pylist() == [None, None]
+    assert bs.filter([], []).to_pylist() == bs.take([], []).to_pylist() == []
+    # An array says its type.
+    with pytest.raises(ValueError, match="Null"):
+        bs.take([1, 2], pa.array([None]))
+
+
 def test_slices_share_memory() -> None:
     numbers = np.arange(10)
     assert np.shares_memory(bs.array(numbers)[2:5].to_numpy(zero_copy_only=True), numbers)

@@ -88,7 +88,7 @@ impl Array {
         rows: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let on = default_stream(self.array.place())?;
-        let rows = foreign::as_array_on(rows, "rows", &on, false)?;
+        let rows = foreign::as_array_on(rows, ("rows", &InnerType::Int64), &on, false)?;
         let boolean = *rows.array.data_type() == InnerType::Boolean;
         let rows = rows.into_pyobject(this.py())?.into_any();
         match boolean {

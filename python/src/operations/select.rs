@@ -86,7 +86,7 @@ pub fn filter<'py>(
                 ));
             }
             let on = stream_for(values.array.place(), stream)?;
-            let mask = as_array_on(mask, "mask", &on, copy)?;
+            let mask = as_array_on(mask, ("mask", &DataType::Boolean), &on, copy)?;
             let kept = detached(py, || match nulls {
                 Nulls::Drop => compute::filter(&values.array, &mask.array, &on).wait(),
                 Nulls::Emit => {
@@ -100,7 +100,7 @@ pub fn filter<'py>(
             let on = stream_for(batch.place(), stream)?;
             let mask = match mask.is_instance_of::<PyString>() {
                 true => batch.0.columns()[place_in(batch.0.schema(), mask, "mask")?].clone(),
-                false => as_array_on(mask, "mask", &on, copy)?.array,
+                false => as_array_on(mask, ("mask", &DataType::Boolean), &on, copy)?.array,
             };
             let kept = detached(py, || match nulls {
                 Nulls::Drop => compute::filter(&batch.0, &mask, &on).wait(),
@@ -153,13 +153,13 @@ pub fn take<'py>(
     match either(values, "values")? {
         Either::Array(values) => {
             let on = stream_for(values.array.place(), stream)?;
-            let indices = as_array_on(indices, "indices", &on, copy)?;
+            let indices = as_array_on(indices, ("indices", &DataType::Int64), &on, copy)?;
             let taken = detached(py, || compute::take(&values.array, &indices.array, &options, &on).wait())?;
             Ok(values.result(taken).into_pyobject(py)?.into_any())
         }
         Either::Batch(batch) => {
             let on = stream_for(batch.place(), stream)?;
-            let indices = as_array_on(indices, "indices", &on, copy)?;
+            let indices = as_array_on(indices, ("indices", &DataType::Int64), &on, copy)?;
             let taken = detached(py, || compute::take(&batch.0, &indices.array, &options, &on).wait())?;
             Ok(RecordBatch::new(taken).into_pyobject(py)?.into_any())
         }
