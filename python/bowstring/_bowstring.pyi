@@ -520,6 +520,7 @@ class Windows:
 
 @final
 class Expr:
+    __array_ufunc__: ClassVar[None]
     __hash__: ClassVar[None]  # type: ignore[assignment]
     def __eq__(self, other: _Operand, /) -> Expr: ...  # type: ignore[override]
     def __ne__(self, other: _Operand, /) -> Expr: ...  # type: ignore[override]

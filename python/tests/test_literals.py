@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import date, datetime, timedelta, timezone
 from decimal import Decimal
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -80,6 +81,11 @@ def test_datetimes_know_their_zone() -> None:
 def test_expressions_are_printed_as_they_are_written() -> None:
     assert repr((col("quantity") < 24) & col("discount").between(5, 7)) == "(quantity < 24) and (discount between 5 and 7)"
     assert repr((col("p") * (1 - col("d"))).sum()) == "sum(p * (1 - d))"
+    assert repr(np.float64(10) > col("n")) == repr(10.0 > col("n")) == "n < 10"
+    assert repr(np.int64(2) - col("n")) == "2 - n" and repr(np.int8(2) == col("n")) == "n = 2"
+    assert repr(np.bool_(True) & col("t")) == repr(True & col("t"))
+    with pytest.raises(ValueError, match="an array of 3 rows, not one"):
+        np.arange(3) + col("n")
     assert repr(bs.if_else(~col("t"), bs.nth(2).alias("x"), None)) == "if (not t) then (#2 as x) else null"
 
 

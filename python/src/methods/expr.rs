@@ -11,6 +11,12 @@ use crate::types;
 
 #[pymethods]
 impl Expr {
+    /// Without this, numpy's numbers on the left of an operator take the expression for an array.
+    #[classattr]
+    fn __array_ufunc__(py: Python<'_>) -> Py<PyAny> {
+        py.None()
+    }
+
     fn __eq__(this: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Expr> {
         Expr::with(this, "__eq__", other, Inner::eq)
     }
