@@ -31,14 +31,31 @@ def given(obj: Any, argument: str) -> Any:
     if array.ndim == 0:
         raise TypeError(f"{argument}: {type(obj)} is one value of numpy's, and no array: it has no dimensions")
     if kind in "OUST":
-        return Array(array.tolist(), _type(array))
+        return Array((_objects(array) if kind == "T" else array).tolist(), _type(array))
     if kind in "mM":
         return _times(array, argument)
     if kind not in "biuf" or array.dtype.itemsize > 8:
         raise TypeError(f"{argument}: Arrow has no type for numpy's {array.dtype}")
     if not array.dtype.isnative:
         return array.astype(array.dtype.newbyteorder("="), order="C")
-    return array if array.flags.c_contiguous else np.ascontiguousarray(array)
+    return _lent(np.ascontiguousarray(array))
+
+
+def _lent(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Return an array that DLPack can share: numpy before 2.1 exports none that is read-only."""
+    import numpy as np
+
+    old = tuple(map(int, np.__version__.split(".")[:2])) < (2, 1)
+    return array.copy() if old and not array.flags.writeable else array
+
+
+def _objects(texts: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Return texts of numpy's `StringDType` as objects, `None` for its missing values, which may be any object."""
+    objects = texts.astype(object)
+    for at, text in enumerate(objects.flat):
+        if not isinstance(text, str):
+            objects.flat[at] = None
+    return objects
 
 
 def _type(array: np.ndarray[Any, Any]) -> Any:
@@ -63,7 +80,7 @@ def _times(array: np.ndarray[Any, Any], argument: str) -> Array:
     if step != 1 or unit not in _UNITS:
         unit = "D" if days else unit if unit in _UNITS else "ns" if unit in ("ps", "fs", "as") else "s"
         array = _in_unit(array, unit, argument)
-    numbers = _bowstring.from_dlpack(np.ascontiguousarray(array).view(np.int64))
+    numbers = _bowstring.from_dlpack(_lent(np.ascontiguousarray(array).view(np.int64)))
     if np.isnat(array).any():
         rows = _bowstring.RecordBatch.from_arrays({"": numbers})
         numbers = _bowstring.evaluate(rows, [_bowstring.nth(0).nullif(_NAT)]).column(0)
@@ -147,7 +164,7 @@ def _made(np: Any, array: Array) -> tuple[np.ndarray[Any, Any], bool]:
         numbers = here.cast("int32").cast("int64") if name == "date32" else here.cast("int64")
         if nulls:
             numbers = numbers.fill_null(_NAT)
-        return np.from_dlpack(numbers).view(f"{kind}[{unit}]"), False
+        return np.from_dlpack(numbers).view(f"{kind}[{unit}]"), shared and not nulls and name != "date32"
     if name.startswith(("int", "uint", "float")):
         if nulls:
             floats = here if name.startswith("float") else here.cast("float64", strict=False)
