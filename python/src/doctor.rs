@@ -6,7 +6,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use bowstring_doctor::{self as examination, Options, Progress, examine};
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyException, PyValueError};
 use pyo3::prelude::*;
 
 use crate::error::detached;
@@ -38,15 +38,34 @@ impl Report {
     }
 }
 
-/// Reports the progress of an examination to the caller's function, if there is one.
-fn show(progress: Option<&Py<PyAny>>, at: &Progress<'_>) {
-    let Some(progress) = progress else { return };
-    Python::attach(|py| {
-        // An exception of that function must not change the examination.
-        if let Err(error) = progress.call1(py, (at.to_string(), at.done, at.of)) {
-            error.write_unraisable(py, Some(progress.bind(py)));
-        }
-    });
+/// The caller's function for progress, if there is one, and what ended its use, such as Ctrl-C.
+struct Told {
+    progress: Option<Py<PyAny>>,
+    ended: Option<PyErr>,
+}
+
+impl Told {
+    fn new(progress: Option<Py<PyAny>>) -> Told {
+        Told { progress, ended: None }
+    }
+
+    /// Reports the progress of an examination.
+    fn show(&mut self, at: &Progress<'_>) {
+        let Some(progress) = self.progress.as_ref().filter(|_| self.ended.is_none()) else { return };
+        Python::attach(|py| match progress.call1(py, (at.to_string(), at.done, at.of)) {
+            // An exception of that function must not change the examination.
+            Err(error) if error.is_instance_of::<PyException>(py) => {
+                error.write_unraisable(py, Some(progress.bind(py)));
+            }
+            Err(end) => self.ended = Some(end),
+            Ok(_) => {}
+        });
+    }
+
+    /// Raises what ended the reports, once the examination is over.
+    fn raise(self) -> PyResult<()> {
+        self.ended.map_or(Ok(()), Err)
+    }
 }
 
 fn options(seconds: f64, devices: usize) -> PyResult<Options> {
@@ -66,7 +85,10 @@ fn options(seconds: f64, devices: usize) -> PyResult<Options> {
 #[pyo3(signature = (*, seconds = 100.0, devices = 8, progress = None))]
 pub fn doctor(py: Python<'_>, seconds: f64, devices: usize, progress: Option<Py<PyAny>>) -> PyResult<Report> {
     let options = options(seconds, devices)?;
-    detached(py, || Ok::<_, PyErr>(Report(examine(&options, &mut |at| show(progress.as_ref(), at)))))
+    let mut told = Told::new(progress);
+    let report = detached(py, || Ok::<_, PyErr>(Report(examine(&options, &mut |at| told.show(at)))))?;
+    told.raise()?;
+    Ok(report)
 }
 
 /// Examine each GPU in a process of its own, for `python -m bowstring`.
@@ -87,7 +109,8 @@ pub fn examine_apart(
     let Some((program, arguments)) = command.split_first() else {
         return Err(PyValueError::new_err("command: there is none"));
     };
-    detached(py, || {
+    let mut told = Told::new(progress);
+    let found = detached(py, || {
         let start = || {
             let mut command = Command::new(program);
             command.args(arguments);
@@ -100,10 +123,11 @@ pub fn examine_apart(
                 problem = written.err().map(|error| format!("{}: {error}", file.display()));
             }
         };
-        let report =
-            examination::examine_apart(&start, &options, &mut |at| show(progress.as_ref(), at), &mut write);
+        let report = examination::examine_apart(&start, &options, &mut |at| told.show(at), &mut write);
         Ok::<_, PyErr>((Report(report), problem))
-    })
+    })?;
+    told.raise()?;
+    Ok(found)
 }
 
 /// Write the results for one library or device to the standard output, for `python -m bowstring --only WHAT`.

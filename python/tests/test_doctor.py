@@ -35,6 +35,19 @@ def test_what_progress_raises_stops_nothing() -> None:
     assert "devices" in json.loads(bs.doctor(seconds=0.5, progress=fails).to_json())
 
 
+@pytest.mark.parametrize("end", [KeyboardInterrupt, SystemExit])
+def test_ctrl_c_in_progress_is_raised(end: type[BaseException]) -> None:
+    said: list[str] = []
+
+    def ends(what: str, *_: object) -> None:
+        said.append(what)
+        raise end("enough")
+
+    with pytest.raises(end, match="enough"):
+        bs.doctor(seconds=0.5, progress=ends)
+    assert len(said) == 1
+
+
 def test_as_a_program(tmp_path: Path) -> None:
     file = tmp_path / "doctor.json"
     command = [sys.executable, "-m", "bowstring", "--budget", "2", "--devices", "0", "--json", str(file)]
