@@ -34,7 +34,9 @@ impl Session {
         let text = |(key, value): (Bound<'_, PyAny>, Bound<'_, PyAny>)| {
             Ok((key.extract::<String>()?, value.str()?.to_string()))
         };
-        let settings = settings.into_iter().flatten().map(text).collect::<PyResult<Vec<_>>>()?;
+        // A value's text may be made by code that changes the dictionary, at which pyo3's iterator panics.
+        let settings = settings.map(|settings| settings.copy()).transpose()?;
+        let settings = settings.iter().flatten().map(text).collect::<PyResult<Vec<_>>>()?;
         let settings = settings.iter().map(|(key, value)| (&**key, &**value));
         let context = bowstring_sql::session(device, partitions, settings).map_err(exception)?;
         // A device that cannot be opened is an error now, and not of the first query.

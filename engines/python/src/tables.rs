@@ -19,6 +19,8 @@ use crate::run::{detached, exception, wait};
 
 /// Registers each value of a dictionary under its key.
 pub fn register_all(context: &SessionContext, tables: &Bound<'_, PyDict>) -> PyResult<()> {
+    // A table may run code that changes the dictionary, at which pyo3's iterator panics.
+    let tables = tables.copy()?;
     tables.iter().try_for_each(|(name, table)| register(context, &name.extract::<String>()?, &table))
 }
 

@@ -235,6 +235,32 @@ def test_ctrl_c_ends_a_query() -> None:
         assert process.communicate(timeout=60)[0] == "interrupted 3\n"
 
 
+def test_dictionaries_may_change_meanwhile(session: Session) -> None:
+    class Changing:
+        def __init__(self, of: dict[str, Any]) -> None:
+            self.of = of
+
+        def more(self) -> None:
+            for i in range(100):
+                self.of[f"more {i}"] = pa.table({"x": [1]})
+
+        def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+            self.more()
+            return pa.table({"x": [1, 2]}).__arrow_c_stream__()
+
+        def __str__(self) -> str:
+            self.more()
+            return "100"
+
+    tables: dict[str, Any] = {}
+    tables |= {"t": Changing(tables), "u": pa.table({"x": [3]})}
+    answer = session.sql("select * from t union all select * from u order by x", tables)
+    assert answer.to_arrow()["x"].to_pylist() == [1, 2, 3] and len(tables) > 100
+    settings: dict[str, Any] = {}
+    settings |= {"datafusion.execution.batch_size": Changing(settings), "bowstring.always": True}
+    assert len(Session(device="off", settings=settings).sql("select 1")) == 1 and len(settings) > 100
+
+
 def test_a_forked_child_has_a_runtime_of_its_own() -> None:
     assert len(sql("select 1")) == 1
     child = os.fork()
