@@ -1,6 +1,5 @@
 //! `bowstring_sql.Answer`.
 
-use std::iter;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bowstring::array::Batches;
@@ -12,13 +11,13 @@ use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::arrow::util::pretty::pretty_format_batches;
 use datafusion::dataframe::DataFrame;
 use datafusion::physical_plan::execute_stream;
-use futures::{StreamExt, TryStreamExt};
+use futures::TryStreamExt;
 use pyo3::exceptions::PyNotImplementedError;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
 use crate::capsule::stream_capsule;
-use crate::run::{exception, runtime, wait};
+use crate::run::{Items, exception, wait};
 
 /// The rows that are shown of an answer.
 const SHOWN: usize = 20;
@@ -74,9 +73,8 @@ impl Answer {
             let all = (0..rows.batches.len()).map(move |batch| Ok(rows.batches[batch].clone()));
             return Ok(batches_of(&schema, all));
         }
-        let mut stream = wait(py, self.query.clone().execute_stream())?;
-        let (schema, runtime) = (stream.schema(), runtime()?);
-        Ok(batches_of(&schema, iter::from_fn(move || runtime.block_on(stream.next()))))
+        let stream = wait(py, self.query.clone().execute_stream())?;
+        Ok(batches_of(&stream.schema(), Items::new(stream)?))
     }
 }
 

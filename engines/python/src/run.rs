@@ -5,10 +5,12 @@
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
+use std::thread::{self, ThreadId};
+use std::time::{Duration, Instant};
 
 use datafusion::arrow::error::ArrowError;
 use datafusion::error::{DataFusionError, Result};
+use futures::{Stream, StreamExt};
 use pyo3::exceptions::{
     PyMemoryError, PyNotImplementedError, PyOSError, PyRuntimeError, PyValueError, PyZeroDivisionError,
 };
@@ -43,6 +45,50 @@ pub fn wait<T: Send>(py: Python<'_>, future: impl Future<Output = Result<T>> + S
         match caught(py.detach(|| catch_unwind(AssertUnwindSafe(step))))? {
             Ok(done) => return done.map_err(exception),
             Err(_) => py.check_signals()?,
+        }
+    }
+}
+
+/// The items of a stream, for a consumer that is no code of Python's. Ctrl-C is an error of the stream.
+pub struct Items<S> {
+    stream: S,
+    runtime: &'static Runtime,
+    /// The thread that asked for the stream. Another one must not wait for the interpreter, which a thread
+    /// that waits for the stream may hold.
+    asker: ThreadId,
+    looked: Instant,
+}
+
+impl<S> Items<S> {
+    pub fn new(stream: S) -> PyResult<Items<S>> {
+        let (asker, looked) = (thread::current().id(), Instant::now());
+        Ok(Items { stream, runtime: runtime()?, asker, looked })
+    }
+
+    /// Asks for signals, if that was long ago.
+    fn look(&mut self) -> Result<()> {
+        if self.looked.elapsed() < STEP || thread::current().id() != self.asker {
+            return Ok(());
+        }
+        self.looked = Instant::now();
+        let signal = |error: PyErr| DataFusionError::Execution(format!("the query was interrupted: {error}"));
+        Python::attach(|py| py.check_signals()).map_err(signal)
+    }
+}
+
+impl<T, S: Stream<Item = Result<T>> + Unpin> Iterator for Items<S> {
+    type Item = Result<T>;
+
+    fn next(&mut self) -> Option<Result<T>> {
+        loop {
+            if let Err(interrupt) = self.look() {
+                return Some(Err(interrupt));
+            }
+            let (runtime, stream) = (self.runtime, &mut self.stream);
+            let step = async { tokio::time::timeout(STEP, stream.next()).await };
+            if let Ok(item) = runtime.block_on(step) {
+                return item;
+            }
         }
     }
 }

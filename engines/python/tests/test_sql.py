@@ -235,6 +235,28 @@ def test_ctrl_c_ends_a_query() -> None:
         assert process.communicate(timeout=60)[0] == "interrupted 3\n"
 
 
+READ = """
+import bowstring_sql, pyarrow as pa
+session = bowstring_sql.Session(device="off")
+session.register("t", pa.table({"x": list(range(200000))}))
+answer = session.sql("select count(*) from t as a join t as b on a.x <> b.x")
+print("ready", flush=True)
+try:
+    pa.table(answer)
+except (OSError, pa.ArrowException) as error:
+    print("KeyboardInterrupt" in str(error), len(session.sql("select x from t where x < 3")), flush=True)
+"""
+
+
+def test_ctrl_c_ends_a_query_that_another_library_reads() -> None:
+    with subprocess.Popen([sys.executable, "-c", READ], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        timer = threading.Timer(1.0, process.send_signal, [signal.SIGINT])
+        timer.start()
+        assert process.communicate(timeout=60)[0] == "True 3\n"
+
+
 def test_dictionaries_may_change_meanwhile(session: Session) -> None:
     class Changing:
         def __init__(self, of: dict[str, Any]) -> None:
