@@ -193,8 +193,10 @@ fn consumer(place: Place, stream: Option<&Bound<'_, PyAny>>) -> PyResult<Option<
 ///
 /// The tensor must be dense, and hold numbers or booleans. Booleans are copied, because DLPack stores them as
 /// bytes. The first dimension becomes the rows, and further dimensions become lists of a fixed size.
-/// Writing to the tensor later changes the array. `device` and `copy` are passed to the producer, as in the
-/// array API.
+/// Writing to the tensor later changes the array.
+///
+/// `device` and `copy` are passed to the producer, as in the array API. A capsule has no producer to ask:
+/// with `copy=True` its memory is copied, and `BufferError` is raised if it is not on `device`.
 #[pyfunction]
 #[pyo3(signature = (x, /, *, device = None, copy = None))]
 pub fn from_dlpack(
@@ -203,18 +205,22 @@ pub fn from_dlpack(
     copy: Option<bool>,
 ) -> PyResult<Array> {
     let py = x.py();
-    let capsule = if x.cast::<PyCapsule>().is_ok() { x.clone() } else { ask(x, device, copy)? };
+    let given = x.cast::<PyCapsule>().is_ok();
+    let capsule = if given { x.clone() } else { ask(x, device, copy)? };
+    let only = device.filter(|_| given).map(|device| device.get().0.place());
     let array = if let Some(tensor) = take::<DLManagedTensorVersioned>(&capsule) {
-        detached(py, || import(tensor, copy))?
+        detached(py, || import(tensor, copy, only))?
     } else if let Some(tensor) = take::<DLManagedTensor>(&capsule) {
-        detached(py, || import(tensor, copy))?
+        detached(py, || import(tensor, copy, only))?
     } else {
         return Err(PyValueError::new_err("not a DLPack capsule, or a used one"));
     };
+    let array = if given && copy == Some(true) { detached(py, || fresh_copy(&array))? } else { array };
     Ok(Array::nameless(array).came_by("__dlpack__"))
 }
 
-fn import<T: Named>(tensor: Owned<T>, copy: Option<bool>) -> PyResult<Inner> {
+/// Imports a tensor, which must be on a device, if one is given.
+fn import<T: Named>(tensor: Owned<T>, copy: Option<bool>, only: Option<Place>) -> PyResult<Inner> {
     // The layout of another major version is unknown, so its device cannot be read.
     let host = tensor.managed().version().is_some_and(|version| version.major != 1);
     if !host && copy == Some(false) && tensor.managed().tensor().dtype.code == DLDataType::BOOL {
@@ -223,8 +229,14 @@ fn import<T: Named>(tensor: Owned<T>, copy: Option<bool>) -> PyResult<Inner> {
     let stream = match host {
         true => InnerStream::cpu(),
         false => {
-            let place = tensor.managed().tensor().device;
-            default_stream(device_of(place.device_type, place.device_id.into())?.place())?
+            let memory = tensor.managed().tensor().device;
+            let there = device_of(memory.device_type, memory.device_id.into())?.place();
+            // Pinned memory belongs to a GPU, and is the host's as well.
+            let of_host = DeviceType::from_abi(memory.device_type).is_some_and(|kind| kind.host_accessible());
+            if let Some(only) = only.filter(|only| *only != there && !(*only == Place::CPU && of_host)) {
+                return Err(PyBufferError::new_err(format!("the tensor is on {there}, not on {only}")));
+            }
+            default_stream(there)?
         }
     };
     tensors::import_tensor(tensor, &stream).map_err(for_buffers)

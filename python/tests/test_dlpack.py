@@ -197,6 +197,25 @@ def test_what_must_not_be_copied_is_not(nothing_leaked: None) -> None:
     assert np.from_dlpack(bs.from_dlpack(theirs, copy=True)).ctypes.data != theirs.ctypes.data
 
 
+def test_a_capsule_is_copied_and_has_its_device() -> None:
+    cpu, gpu = bs.Device.cpu(), bs.Device.emulated()
+    theirs = np.arange(4)
+    for form in [None, (1, 0)]:
+        for keywords in [{}, {"copy": None}, {"copy": False}, {"device": cpu}]:
+            shared = bs.from_dlpack(theirs.__dlpack__(max_version=form), **keywords)
+            assert np.from_dlpack(shared).ctypes.data == theirs.ctypes.data
+        for keywords in [{"copy": True}, {"copy": True, "device": cpu}]:
+            fresh = bs.from_dlpack(theirs.__dlpack__(max_version=form), **keywords)
+            assert np.from_dlpack(fresh).ctypes.data != theirs.ctypes.data and fresh.to_pylist() == [0, 1, 2, 3]
+        with pytest.raises(BufferError, match="not on EMULATED"):
+            bs.from_dlpack(theirs.__dlpack__(max_version=form), device=gpu)
+        there = bs.array(theirs).to(gpu)
+        with pytest.raises(BufferError, match="not on CPU"):
+            bs.from_dlpack(there.__dlpack__(max_version=form), device=cpu)
+        fresh = bs.from_dlpack(there.__dlpack__(max_version=form), device=gpu, copy=True)
+        assert fresh.device == gpu and address(fresh) != address(there) and fresh.to_pylist() == [0, 1, 2, 3]
+
+
 def test_what_a_producer_is_asked() -> None:
     there = bs.array(pa.array([1, 2])).to(bs.Device.emulated())
     asked: list[dict[str, Any]] = []
