@@ -12,8 +12,9 @@ use crate::validate::{check_array, check_batch};
 /// Make an array from any object.
 ///
 /// Objects with an Arrow, DLPack or CUDA array interface, and numpy's arrays, share their memory with the
-/// array wherever possible. Lists and other iterables of Python values are copied. The result is cast to
-/// `type`, if given. With `validate`, contents that are not valid Arrow data raise `ValueError`, as in
+/// array wherever possible. Shared memory must not be written while an operation reads it: the operation
+/// could then read out of bounds. Lists and other iterables of Python values are copied. The result is cast
+/// to `type`, if given. With `validate`, contents that are not valid Arrow data raise `ValueError`, as in
 /// `Array.validate`. An object of any other kind raises `TypeError`.
 #[pyfunction]
 #[pyo3(signature = (obj, /, r#type = None, *, validate = false))]

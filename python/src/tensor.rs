@@ -193,7 +193,8 @@ fn consumer(place: Place, stream: Option<&Bound<'_, PyAny>>) -> PyResult<Option<
 ///
 /// The tensor must be dense, and hold numbers or booleans. Booleans are copied, because DLPack stores them as
 /// bytes. The first dimension becomes the rows, and further dimensions become lists of a fixed size.
-/// Writing to the tensor later changes the array.
+/// Writing to the tensor later changes the array. It must not be written while an operation reads it: the
+/// operation checks values such as indices before it follows them, so it could then read out of bounds.
 ///
 /// `device` and `copy` are passed to the producer, as in the array API. A capsule has no producer to ask:
 /// with `copy=True` its memory is copied, and `BufferError` is raised if it is not on `device`.
