@@ -11,6 +11,8 @@
  *   _free function.
  * - A function waits for a GPU (it synchronises) only if its comment says so.
  * - A NULL pointer that is required is BOWSTRING_STATUS_INVALID; no exception or panic reaches the caller.
+ * - Later versions may add fields to the end of a struct with a `size`. A field that the caller's struct lacks is
+ *   0, its default; a field that the library lacks must be 0.
  */
 
 #ifndef BOWSTRING_H

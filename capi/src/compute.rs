@@ -1,5 +1,7 @@
 //! The operations on arrays and batches.
 
+use std::mem::MaybeUninit;
+use std::ptr::copy_nonoverlapping;
 use std::sync::Arc;
 
 use bowstring::compute::{self, CastOptions, OutOfBounds, Selection, TakeOptions};
@@ -41,27 +43,35 @@ pub struct BowstringCastOptions {
 /// The largest size accepted for any version's options, in bytes.
 const MOST: usize = 4096;
 
-/// Reads the caller's options; `None` for NULL. `size` is the first field of all option structs. A caller
-/// that was compiled for a later version may pass a larger struct; the fields that this version does not know
-/// must be 0.
+/// Reads the caller's options; `None` for NULL. `size` is the first field of all option structs, and 0 is the
+/// default of every other field. A caller that was compiled for an earlier version passes a smaller struct;
+/// the fields that it lacks are 0. One that was compiled for a later version passes a larger struct; the
+/// fields that this version does not know must be 0.
 ///
 /// # Safety
 ///
-/// `pointer` is NULL or points to options that are as large as they say.
+/// `pointer` is NULL or points to options that are as large as they say. A `T` of zeros is valid.
 pub(crate) unsafe fn options<T: Copy>(pointer: *const T) -> Result<Option<T>> {
     if pointer.is_null() {
         return Ok(None);
     }
     // SAFETY: the caller's promise: there is at least the size.
     let size = unsafe { pointer.cast::<usize>().read() };
-    if !(size_of::<T>()..=MOST).contains(&size) {
+    // A struct of any version is as large as a number of `size_t`s, because its first field is one.
+    if !(size_of::<usize>()..=MOST).contains(&size) || !size.is_multiple_of(align_of::<usize>()) {
         return Err(invalid(format!("options of {size} bytes, not {}", size_of::<T>())));
     }
-    // SAFETY: the caller's promise: there are `size` bytes, of which `T` is the first part.
-    let (options, all) = unsafe { (pointer.read(), std::slice::from_raw_parts(pointer.cast::<u8>(), size)) };
-    match all[size_of::<T>()..].iter().all(|byte| *byte == 0) {
-        true => Ok(Some(options)),
-        false => Err(invalid("options that this version does not know")),
+    // SAFETY: the caller's promise: there are `size` bytes.
+    let all = unsafe { std::slice::from_raw_parts(pointer.cast::<u8>(), size) };
+    let (known, later) = all.split_at(size.min(size_of::<T>()));
+    if later.iter().any(|byte| *byte != 0) {
+        return Err(invalid("options that this version does not know"));
+    }
+    let mut options = MaybeUninit::<T>::zeroed();
+    // SAFETY: a `T` has room for the bytes. The caller's promise: they and the zeros after them are a `T`.
+    unsafe {
+        copy_nonoverlapping(known.as_ptr(), options.as_mut_ptr().cast(), known.len());
+        Ok(Some(options.assume_init()))
     }
 }
 

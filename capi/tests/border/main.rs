@@ -112,6 +112,8 @@ fn options_say_how_large_they_are() {
     assert_eq!(take(0, 1, 0), Invalid);
     assert_eq!(take(known - 1, 1, 0), Invalid);
     assert_eq!(take(usize::MAX, 1, 0), Invalid);
+    // An earlier version's options lack the field, which is then 0.
+    assert_eq!(take(size_of::<usize>(), 1, 1), IndexOutOfBounds);
     assert_eq!(take(known + 8, 1, 1), Invalid);
     assert_eq!(last_error(), "C interface: options that this version does not know");
     assert_eq!(take(known, 0, 0), IndexOutOfBounds);
