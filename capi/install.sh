@@ -37,6 +37,9 @@ done
 version=$(cat "$here/Cargo.toml" "$here/../Cargo.toml" 2>/dev/null | sed -n 's/^version = "\(.*\)"/\1/p' | head -n 1 || true)
 [ -n "$version" ] || { echo "install.sh: no version in $here/Cargo.toml" >&2; exit 1; }
 major=${version%%.*}
+# The number in the name that programs ask the loader for: see build.rs.
+interface=$major
+[ "$major" != 0 ] || interface=0.$(cut -d. -f2 <<<"$version")
 root=${DESTDIR:-}$prefix
 lib=$root/$libdir
 # The system libraries that Rust's standard library needs when it is linked statically.
@@ -45,14 +48,15 @@ private='-lpthread -ldl -lm -lgcc_s'
 up=../../$(sed -E 's|[^/]+|..|g' <<<"$libdir")
 fill() {
     sed -e "s|@prefix@|$prefix|g" -e "s|@libdir@|$libdir|g" -e "s|@version@|$version|g" -e "s|@major@|$major|g" \
+        -e "s|@interface@|$interface|g" \
         -e "s|@private@|$private|g" -e "s|@up@|$up|g" "$here/$1" >"$2"
 }
 
 install -d "$lib/pkgconfig" "$lib/cmake/bowstring" "$root/include"
 install -m 644 "$here/include/bowstring.h" "$root/include/"
 install -s -m 755 "$built/libbowstring_c.so" "$lib/libbowstring.so.$version"
-ln -sf "libbowstring.so.$version" "$lib/libbowstring.so.$major"
-ln -sf "libbowstring.so.$major" "$lib/libbowstring.so"
+ln -sf "libbowstring.so.$version" "$lib/libbowstring.so.$interface"
+ln -sf "libbowstring.so.$interface" "$lib/libbowstring.so"
 install -m 644 "$built/libbowstring_c.a" "$lib/libbowstring.a"
 strip --strip-debug "$lib/libbowstring.a"
 fill bowstring.pc.in "$lib/pkgconfig/bowstring.pc"

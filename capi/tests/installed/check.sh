@@ -24,6 +24,9 @@ lib=$scratch/elsewhere/$libdir
 shared=$(readlink -f "$lib/libbowstring.so")
 soname=$(readelf -d "$shared" | sed -n 's/.*(SONAME).*\[\(.*\)\]/\1/p')
 [ "$(readlink -f "$lib/$soname")" = "$shared" ]
+grep -q "IMPORTED_SONAME \"$soname\"" "$lib/cmake/bowstring/bowstringConfig.cmake"
+# Before 1.0 a program does not start with the library of another minor version.
+[ "$soname" = libbowstring.so.0.1 ]
 # The library has no debug information, and exports only the header's functions.
 if [[ $(readelf -SW "$shared") == *' .debug_'* ]]; then
     echo "$shared is not stripped"
