@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow_array::new_empty_array;
 use arrow_schema::{DataType, Field, Schema};
 
-use crate::array::Bitmap;
+use crate::array::{Bitmap, Slot};
 use crate::compute::evaluated::Evaluated;
 use crate::compute::{CastOptions, cast, check_cast, engine};
 use crate::engine::{GroupFold, Groups};
@@ -90,12 +90,21 @@ pub(super) fn bytes_in(array: &DeviceArray) -> usize {
 /// The rows that an array's buffers and children have, if they say so. Those of a dictionary's keys are not
 /// those of its values.
 fn rows_behind(array: &DeviceArray) -> Option<usize> {
-    if let DataType::Struct(_) = array.data_type() {
-        return array.children().first().map(DeviceArray::len);
+    let items = || array.children().first().map(DeviceArray::len);
+    match array.data_type() {
+        DataType::Struct(_) => return items(),
+        DataType::FixedSizeList(_, size) => return items()?.checked_div(usize::try_from(*size).ok()?),
+        // Only the last end says how many rows there are, and it is in the device's memory.
+        DataType::RunEndEncoded(..) => return Some(array.offset() + array.len()),
+        _ => {}
     }
     let (slot, first) = (array.layout().slots().next()?, array.buffers().first()?);
     let each = slot.bytes_for(2)?.checked_sub(slot.bytes_for(1)?)?;
-    if array.dictionary().is_some() { None } else { first.bytes()?.checked_div(each) }
+    if array.dictionary().is_some() {
+        return None;
+    }
+    let slots = first.bytes()?.checked_div(each)?;
+    Some(if let Slot::Offsets(_) = slot { slots.saturating_sub(1) } else { slots })
 }
 
 /// The part of some bytes that rows have, of at least as many.
@@ -116,6 +125,16 @@ pub(super) async fn widened(array: &DeviceArray, stream: &Stream) -> Result<Devi
         Err(error) => Err(error),
         Ok(()) => cast(array, &of, &options, stream).await,
     }
+}
+
+/// Whether a stream's device casts from one type to another one, and back.
+pub(super) fn is_cast_and_back(from: &DataType, to: &DataType, stream: &Stream) -> Result<bool> {
+    let casts = |from: &DataType, to: &DataType| match check_cast(from, to, &CastOptions::default(), stream) {
+        Ok(()) => Ok(true),
+        Err(Error::Unsupported { .. }) => Ok(false),
+        Err(error) => Err(error),
+    };
+    Ok(casts(from, to)? && casts(to, from)?)
 }
 
 /// An array without rows.

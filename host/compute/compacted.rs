@@ -6,8 +6,7 @@
 use arrow_array::{Array, cast::AsArray, types::Decimal128Type};
 use arrow_schema::DataType;
 
-use super::arrays::{bytes_of, computed, fold_groups};
-use super::host_rows::is_cast_and_back;
+use super::arrays::{bytes_of, computed, empty, fold_groups, is_cast_and_back};
 use super::{CastOptions, TakeOptions, cast, engine, group, take};
 use crate::array::Parts;
 use crate::engine::{GroupFold, Groups};
@@ -19,16 +18,25 @@ use crate::{DeviceArray, DeviceBatch, Result, Stream};
 const FEW_BYTES: usize = 1 << 20;
 const BYTES_OF_ROW: usize = 128;
 
-/// A column without the contents of other rows, if it holds on to much of these. Only text and dictionaries
-/// are copied, and only if the rows have less than the column holds: many rows may share one long text.
+/// A column without the contents of other rows, if it holds on to much of these.
 pub(super) async fn compacted(column: DeviceArray, stream: &Stream) -> Result<DeviceArray> {
-    if bytes_of(&column) <= FEW_BYTES.max(column.len().saturating_mul(BYTES_OF_ROW)) {
-        return Ok(column);
+    match bytes_of(&column) <= FEW_BYTES.max(column.len().saturating_mul(BYTES_OF_ROW)) {
+        true => Ok(column),
+        false => with_own(column, stream).await,
+    }
+}
+
+/// A column without the contents of other rows. Only text, dictionaries and text of runs are copied, and only
+/// if the rows have less than the column holds: many rows may share one long text.
+pub(super) async fn with_own(column: DeviceArray, stream: &Stream) -> Result<DeviceArray> {
+    if column.is_empty() {
+        // Its buffers may be those of many rows.
+        return empty(column.data_type(), stream);
     }
     let made = match column.data_type() {
-        DataType::Utf8View => own_text(&column, DataType::LargeUtf8, stream).await?,
-        DataType::BinaryView => own_text(&column, DataType::LargeBinary, stream).await?,
+        DataType::Utf8View | DataType::BinaryView => own_text(&column, stream).await?,
         DataType::Dictionary(key, of) => used_values(&column, key, of, stream).await?,
+        DataType::RunEndEncoded(..) => own_runs(&column, stream).await?,
         _ => None,
     };
     Ok(made.filter(|made| bytes_of(made) < bytes_of(&column)).unwrap_or(column))
@@ -44,18 +52,23 @@ pub(super) async fn compacted_rows(rows: DeviceBatch, stream: &Stream) -> Result
         .with_metadata(rows.metadata().clone()))
 }
 
-/// Views with text of their own, which the type `through` has too; `None` if that is more than they hold now.
-async fn own_text(views: &DeviceArray, through: DataType, stream: &Stream) -> Result<Option<DeviceArray>> {
+/// Views with text of their own; `None` if that is more than they hold now.
+async fn own_text(views: &DeviceArray, stream: &Stream) -> Result<Option<DeviceArray>> {
     let (of, options) = (views.data_type(), CastOptions::default());
-    if !is_cast_and_back(of, &through, stream)? || text_bytes(views, stream).await? >= bytes_of(views) as u128
-    {
+    let through = if *of == DataType::Utf8View { DataType::LargeUtf8 } else { DataType::LargeBinary };
+    if !is_cast_and_back(of, &through, stream)? || !shares_little(views, stream).await? {
         return Ok(None);
     }
     let bare = cast(views, &through, &options, stream).await?;
     cast(&bare, of, &options, stream).await.map(Some)
 }
 
-/// The bytes of the text of all rows.
+/// Whether views take less memory once the text of each row is written.
+pub(super) async fn shares_little(views: &DeviceArray, stream: &Stream) -> Result<bool> {
+    Ok(views.is_empty() || text_bytes(views, stream).await? < bytes_of(views) as u128)
+}
+
+/// The bytes of the text of all rows, of which there are some.
 async fn text_bytes(views: &DeviceArray, stream: &Stream) -> Result<u128> {
     let mut words = Parts { validity: None, null_count: Some(0), offset: 0, ..views.clone().into_parts() };
     words.data_type = DataType::UInt32;
@@ -99,11 +112,36 @@ async fn used_values(
         return Ok(None);
     }
     let firsts = take(column, groups.firsts(), &plain, stream).await?;
-    let values = cast(&firsts, of, &options, stream).await?;
+    let mut values = cast(&firsts, of, &options, stream).await?;
+    if let Some(own) = text_of(&values, stream).await? {
+        values = own;
+    }
     let mut keys = cast(groups.ids(), key, &options, stream).await?.into_parts();
     (keys.data_type, keys.dictionary) = (column.data_type().clone(), Some(values));
     (keys.validity, keys.null_count) = (column.validity().cloned(), None);
     // One event covers all parts of what is taken.
     let rows = engine(stream).numbers(column.len(), stream)?;
     take(&DeviceArray::try_new(keys)?, &rows, &plain, stream).await.map(Some)
+}
+
+/// Runs of which the text is their own; `None` if it is no text, or would be more.
+async fn own_runs(column: &DeviceArray, stream: &Stream) -> Result<Option<DeviceArray>> {
+    let plain = TakeOptions::default();
+    // Runs that no row has are left out.
+    let rows = engine(stream).numbers(column.len(), stream)?;
+    let taken = take(column, &rows, &plain, stream).await?;
+    let Some(own) = text_of(&taken.children()[1], stream).await? else { return Ok(None) };
+    let mut parts = taken.into_parts();
+    parts.children[1] = own;
+    // One event covers all parts of what is taken.
+    take(&DeviceArray::try_new(parts)?, &rows, &plain, stream).await.map(Some)
+}
+
+/// Values that dictionaries and runs refer to, with text of their own; `None` if they are no views, or
+/// would be more.
+async fn text_of(values: &DeviceArray, stream: &Stream) -> Result<Option<DeviceArray>> {
+    match values.data_type() {
+        DataType::Utf8View | DataType::BinaryView if !values.is_empty() => own_text(values, stream).await,
+        _ => Ok(None),
+    }
 }

@@ -4,18 +4,22 @@ use std::sync::Arc;
 
 use arrow_schema::{DataType, Schema};
 
-use super::arrays::bytes_in;
+use super::arrays::{bytes_in, is_cast_and_back};
+use super::compacted::shares_little;
 use super::evaluated::begin;
 use super::parking::{Parking, moved};
-use super::{CastOptions, cast, check_cast, concat};
+use super::{CastOptions, cast, concat};
 use crate::array::any_part;
 use crate::pass::readable;
 use crate::rules::with_parts;
-use crate::{DeviceArray, DeviceBatch, Error, Result, Stream};
+use crate::{DeviceArray, DeviceBatch, Result, Stream};
 
 /// The most bytes of rows that are concatenated if a column has offsets of 32 bits, which end at 2 GiB: a
 /// batch may come on top.
 const MOST_WITH_SHORT_OFFSETS: usize = 1 << 30;
+
+/// The bytes of text that rows may have without a look at how much it is.
+const MUCH_TEXT: usize = 16 << 20;
 
 /// The bytes that rows with columns of these types may take before they are parked, of those that a program
 /// gives them.
@@ -74,6 +78,16 @@ impl HostRows {
     pub fn slice(&self, first: usize, len: usize) -> Result<HostRows> {
         Ok(HostRows { rows: self.rows.slice(first, len)?, types: self.types.clone() })
     }
+
+    /// A column that has arrived, and can be concatenated with those of other parts: of one type, even if
+    /// some views were parked as they are. Text becomes views again, which share it, not the other way.
+    pub async fn column_like(&self, i: usize, parts: &[HostRows]) -> Result<DeviceArray> {
+        let column = &self.columns()[i];
+        match parts.iter().all(|part| part.columns()[i].data_type() == column.data_type()) {
+            true => Ok(column.clone()),
+            false => cast(column, &self.types[i], &CastOptions::default(), &Stream::cpu()).await,
+        }
+    }
 }
 
 /// Uploads rows, one part after the other. At least one part is needed for the columns.
@@ -81,11 +95,18 @@ pub(super) async fn uploaded(parts: &[HostRows], stream: &Stream) -> Result<Devi
     let here = Stream::cpu();
     let columns = parts.iter().flat_map(|part| part.rows.columns().iter().cloned());
     arrived(columns.collect(), stream).await?;
-    let mut all: Vec<&DeviceBatch> = parts.iter().map(|part| &part.rows).collect();
+    let mut all = vec![];
+    for part in parts {
+        let mut columns = vec![];
+        for i in 0..part.columns().len() {
+            columns.push(part.column_like(i, parts).await?);
+        }
+        all.push(retyped(&part.rows, columns)?);
+    }
     // Slices have all bytes of their texts, until they are copied.
-    let none = parts.first().map(|part| part.rows.slice(0, 0)).transpose()?;
-    all.extend(&none);
-    let all = concat(&all, &here).await?;
+    let none = all.first().map(|part| part.slice(0, 0)).transpose()?;
+    all.extend(none);
+    let all = concat(&all.iter().collect::<Vec<_>>(), &here).await?;
     let mut columns = vec![];
     for (column, of) in all.columns().iter().zip(parts.iter().flat_map(|part| &part.types)) {
         columns.push(unparked(column, of, stream).await?);
@@ -103,23 +124,23 @@ pub(super) async fn arrived(columns: Vec<DeviceArray>, stream: &Stream) -> Resul
 }
 
 /// A column in host memory, with text and lists in place of their views: views would keep the contents of all
-/// other rows.
+/// other rows. Views stay if their rows share so much text that it would be more.
 pub(super) async fn parked(column: &DeviceArray, stream: &Stream) -> Result<DeviceArray> {
     let (of, options) = (column.data_type(), CastOptions::default());
     let packed = packed(of);
-    let is_cast = &packed != of && is_cast_and_back(of, &packed, stream)?;
+    let mut is_cast = &packed != of && is_cast_and_back(of, &packed, stream)?;
+    if is_cast && may_share_much(column) {
+        is_cast = shares_little(column, stream).await?;
+    }
     let column = if is_cast { cast(column, &packed, &options, stream).await? } else { column.clone() };
     stream.download_later(&column)?.await
 }
 
-/// Whether a stream's device casts from one type to another one, and back.
-pub(super) fn is_cast_and_back(from: &DataType, to: &DataType, stream: &Stream) -> Result<bool> {
-    let casts = |from: &DataType, to: &DataType| match check_cast(from, to, &CastOptions::default(), stream) {
-        Ok(()) => Ok(true),
-        Err(Error::Unsupported { .. }) => Ok(false),
-        Err(error) => Err(error),
-    };
-    Ok(casts(from, to)? && casts(to, from)?)
+/// Whether a column is views that may be much text if that of each row is written, to be found out by a read.
+fn may_share_much(column: &DeviceArray) -> bool {
+    let is_views = matches!(column.data_type(), DataType::Utf8View | DataType::BinaryView);
+    let lens = column.buffers().iter().skip(1).map(|text| text.bytes().unwrap_or(usize::MAX));
+    is_views && column.len().saturating_mul(lens.max().unwrap_or(0)) > MUCH_TEXT
 }
 
 /// A type in which rows have no contents but their own. A type that keeps nulls elsewhere than in a bitmap

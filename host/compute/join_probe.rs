@@ -144,9 +144,19 @@ impl JoinProbe {
                 self.waiting.pop_front();
                 rows
             } else if let Some(piece) = self.pieces.front() {
-                let rows = uploaded(piece, &self.stream).await?;
-                self.waiting.push_back(apart(&rows, self.right.fields().len())?);
-                self.pieces.pop_front();
+                match uploaded(piece, &self.stream).await {
+                    Ok(rows) => {
+                        self.waiting.push_back(apart(&rows, self.right.fields().len())?);
+                        self.pieces.pop_front();
+                    }
+                    Err(error @ (Error::Interrupted | Error::OutOfMemory { .. })) => return Err(error),
+                    Err(error) if piece.len() < 2 => return Err(error),
+                    // Keys and ends of few bits may number the rows of each batch, but not of all.
+                    Err(_) => {
+                        let parts = self.pieces.pop_front().unwrap_or_default();
+                        parts.into_iter().rev().for_each(|part| self.pieces.push_front(vec![part]));
+                    }
+                }
                 continue;
             } else if self.ended && self.range < self.built.ranges.len() {
                 let rest = self.rest().await?;

@@ -168,12 +168,17 @@ impl Sorting {
     async fn ranges(&self, bytes: usize) -> Result<Vec<Vec<Range<usize>>>> {
         let rows: usize = self.runs.iter().map(HostRows::len).sum();
         let of_row = self.parked_bytes() / rows.max(1);
-        let keys = |run: &HostRows| {
-            let keys = self.by.iter().map(|(column, _)| run.columns()[*column].clone());
-            keys.collect::<Vec<_>>()
-        };
-        let keys: Vec<_> = self.runs.iter().map(keys).collect();
-        arrived(keys.concat(), &self.stream).await?;
+        let keys =
+            self.runs.iter().flat_map(|run| self.by.iter().map(|(key, _)| run.columns()[*key].clone()));
+        arrived(keys.collect(), &self.stream).await?;
+        let mut keys = vec![];
+        for run in &self.runs {
+            let mut own = vec![];
+            for (key, _) in &self.by {
+                own.push(run.column_like(*key, &self.runs).await?);
+            }
+            keys.push(own);
+        }
         let options: Vec<_> = self.by.iter().map(|(_, options)| *options).collect();
         let ends = cuts(&keys, &options, (bytes / of_row.max(1)).max(1)).await?;
         let mut starts = vec![0; self.runs.len()];

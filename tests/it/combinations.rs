@@ -11,7 +11,7 @@ use arrow_schema::{DataType, Field, Fields, Schema, UnionFields};
 use bowstring::array::Batches;
 use bowstring::compute::batches::sort_batches;
 use bowstring::compute::{JoinTable, Query, SortColumn, SortOptions, evaluate, group, lexsort_to_indices};
-use bowstring::expr::{Expr, Options, col, count, count_distinct, first, if_else, lit, min};
+use bowstring::expr::{Expr, Options, array_agg, col, count, count_distinct, first, if_else, lit, min};
 use bowstring::{DeviceArray, DeviceBatch, Error};
 
 use crate::support::*;
@@ -162,6 +162,32 @@ fn few_rows_of_many_batches_keep_only_their_own_text() {
         let first = sort_batches(batches, &by, Some(2), None, &target.stream).next().unwrap().unwrap();
         assert_eq!(first.len(), 2);
         assert!(bytes(&first.columns()[0]) < 2 << 20, "{target:?}: {} bytes", bytes(&first.columns()[0]));
+    }
+}
+
+/// A batch of which no row is left holds on to the text of all.
+#[test]
+fn no_rows_of_much_text_are_grouped_kept_and_sorted() {
+    for target in devices() {
+        let numbers: ArrayRef = Arc::new(Int32Array::from_iter_values(0..300));
+        let all = batch(&target, &[("s", views(0, 300, 4096)), ("n", numbers)]);
+        let (schema, place) = (all.schema().clone(), target.stream.device().place());
+        let batches =
+            |of: &DeviceBatch| Batches::new(schema.clone(), place, vec![Ok(of.clone()); 2].into_iter());
+        let kept =
+            [count(col("s")), min(col("s")), first(col("s")), count_distinct(col("s")), array_agg(col("s"))];
+        let query = Query::new().group_by([col("s")]).aggregate(kept);
+        let none = all.slice(0, 0).unwrap();
+        for (query, rows) in [(query.clone().filter(col("n").lt(0)), &all), (query, &none)] {
+            let query = query.bind(&schema, &Options::default()).unwrap();
+            assert_eq!(query.run(rows, &target.stream).wait().unwrap().len(), 0, "{target:?}");
+            let groups: Vec<_> =
+                query.run_batches(batches(rows), &target.stream).map(Result::unwrap).collect();
+            assert_eq!(groups.iter().map(DeviceBatch::len).sum::<usize>(), 0, "{target:?}");
+        }
+        let by = [(1, SortOptions::default())];
+        let sorted = sort_batches(batches(&all), &by, Some(0), None, &target.stream);
+        assert_eq!(sorted.map(|batch| batch.unwrap().len()).sum::<usize>(), 0, "{target:?}");
     }
 }
 

@@ -58,6 +58,7 @@ mod levels;
 mod literals;
 mod long_texts;
 mod looks;
+mod measured;
 mod memory;
 mod memoryless;
 mod memoryless_batches;

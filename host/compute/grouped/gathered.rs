@@ -37,8 +37,14 @@ impl Gathered {
     /// Adds the rows of a batch. Returns all rows if they are enough, and none otherwise.
     pub fn add(&mut self, batch: DeviceBatch, stream: &Stream) -> Result<Vec<DeviceBatch>> {
         self.rows += batch.len();
-        self.bytes += batch.columns().iter().map(bytes_in).sum::<usize>();
-        self.pieces.push(batch);
+        // Pieces without rows may hold on to much text. One says which columns there are, if all have none.
+        if self.rows == 0 {
+            (self.bytes, self.pieces) = (0, vec![]);
+        }
+        if self.pieces.is_empty() || !batch.is_empty() {
+            self.bytes += batch.columns().iter().map(bytes_in).sum::<usize>();
+            self.pieces.push(batch);
+        }
         if self.rows < self.enough.0 && self.bytes <= self.enough.1 {
             return Ok(vec![]);
         }

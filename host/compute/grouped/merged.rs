@@ -20,6 +20,8 @@ pub(in crate::compute) struct Merged {
     /// The first are the merged ones; the others wait until they have as many rows.
     parts: Vec<Partial>,
     waiting: usize,
+    /// The bytes of those that wait.
+    waiting_bytes: usize,
     /// The bytes of all parts, if there is a limit.
     bytes: usize,
     /// The groups that were more than there is memory for.
@@ -30,18 +32,24 @@ pub(in crate::compute) struct Merged {
 /// Groups of fewer rows are not worth merging.
 const WORTH: usize = 1 << 16;
 
+/// Unless they hold more bytes.
+const MUCH: usize = 64 << 20;
+
 impl Merged {
     pub fn new(grouped: Grouped, stream: Stream) -> Merged {
-        Merged { grouped, stream, parts: vec![], waiting: 0, bytes: 0, parked: None, parking: None }
+        let (parts, parked, parking) = (vec![], None, None);
+        Merged { grouped, stream, parts, waiting: 0, waiting_bytes: 0, bytes: 0, parked, parking }
     }
 
     /// Adds the groups of a batch.
     pub fn add(&mut self, part: Partial) -> Result<()> {
         let limit = self.grouped.limit;
         self.waiting += part.rows();
+        self.waiting_bytes += part.bytes();
         self.bytes += limit.map_or(0, |_| part.bytes());
         self.parts.push(part);
-        let full = limit.is_some_and(|limit| self.bytes > limit);
+        let full = limit.is_some_and(|limit| self.bytes > limit)
+            || self.waiting_bytes > MUCH.max(2 * self.parts[0].bytes());
         if !full && self.waiting <= self.parts[0].rows().max(WORTH) {
             return Ok(());
         }
@@ -60,7 +68,7 @@ impl Merged {
     }
 
     fn merge(&mut self) -> Result<()> {
-        self.waiting = 0;
+        (self.waiting, self.waiting_bytes) = (0, 0);
         if self.parts.len() > 1 {
             let parts = std::mem::take(&mut self.parts);
             self.parts.push(together(&self.grouped, parts, &self.stream)?);

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use arrow_schema::DataType;
 
 use crate::compute::arrays::bytes_of;
-use crate::compute::compacted::compacted;
+use crate::compute::compacted::{compacted, with_own};
+use crate::compute::evaluated::begin;
 use crate::compute::host_rows::{parked, retyped, unparked};
 use crate::compute::parking::{Parking, moved};
 use crate::compute::{TakeOptions, concat, partition_by_hash, take};
@@ -106,20 +107,30 @@ impl Partial {
     pub fn divided(&self, parts: usize) -> Result<Vec<(usize, Partial)>> {
         let (here, plain) = (Stream::cpu(), TakeOptions::default());
         let keys = self.keys.columns().len();
+        // Taken rows share dictionaries and views: in each part these would be counted, and kept, as a whole.
+        let own = |taken: DeviceArray| {
+            let here = here.clone();
+            begin(&here.clone(), async move { with_own(taken, &here).await })?.wait()
+        };
+        let own_rows = |taken: DeviceBatch| {
+            let columns = taken.columns().iter().cloned().map(own).collect::<Result<_>>()?;
+            retyped(&taken, columns)
+        };
         let divide = |rows: &DeviceBatch| partition_by_hash(&rows.columns()[..keys], parts, &here).wait();
         let groups = divide(&self.keys)?;
         let kept = self.kept.iter().map(divide).collect::<Result<Vec<_>>>()?;
         let part = |part: usize| {
             let rows = groups.rows(part)?;
-            let states = self.states.iter().map(|state| take(state, &rows, &plain, &here).wait());
-            let own = self.kept.iter().zip(&kept);
-            let own = own.map(|(kept, parts)| take(kept, &parts.rows(part)?, &plain, &here).wait());
-            let own = Partial {
-                keys: take(&self.keys, &rows, &plain, &here).wait()?,
+            let states = self.states.iter().map(|state| own(take(state, &rows, &plain, &here).wait()?));
+            let kept = self.kept.iter().zip(&kept);
+            let kept =
+                kept.map(|(kept, parts)| own_rows(take(kept, &parts.rows(part)?, &plain, &here).wait()?));
+            let made = Partial {
+                keys: own_rows(take(&self.keys, &rows, &plain, &here).wait()?)?,
                 states: states.collect::<Result<_>>()?,
-                kept: own.collect::<Result<_>>()?,
+                kept: kept.collect::<Result<_>>()?,
             };
-            Ok((part, own))
+            Ok((part, made))
         };
         // Rows are kept of groups only.
         let some = (0..parts).filter(|part| groups.starts()[*part] < groups.starts()[part + 1]);
