@@ -191,6 +191,32 @@ fn no_rows_of_much_text_are_grouped_kept_and_sorted() {
     }
 }
 
+/// A key of which all rows are equal adds nothing to the words of the others.
+#[test]
+fn keys_without_bits_are_joined_beside_others() {
+    let nothing = |rows: usize| -> ArrayRef {
+        Arc::new(FixedSizeBinaryArray::try_new_with_len(0, Default::default(), None, rows).unwrap())
+    };
+    let nulls = |rows: usize| -> ArrayRef { Arc::new(NullArray::new(rows)) };
+    let numbers = |of: [i64; 3]| -> ArrayRef { Arc::new(Int64Array::from(of.to_vec())) };
+    for target in devices() {
+        let side = |first: &ArrayRef, second: &ArrayRef| [first, second].map(|key| target.import(key));
+        for (other, nulls_equal) in [(nothing(3), false), (nothing(3), true), (nulls(3), true)] {
+            let [own, others] = [[0, 1 << 40, 7], [1 << 40, 5, 0]].map(numbers);
+            for [left, right] in
+                [[side(&other, &own), side(&other, &others)], [side(&own, &other), side(&others, &other)]]
+            {
+                let table = JoinTable::new(&left, nulls_equal, &target.stream).wait().unwrap();
+                let found = table.find(&right, &target.stream).wait().unwrap();
+                let pairs = found.pairs(&target.stream).wait().unwrap();
+                let [left, right] = [&pairs.left, &pairs.right].map(|rows| target.export(rows));
+                assert_eq!(left.as_ref(), &UInt32Array::from(vec![1, 0]), "{target:?}");
+                assert_eq!(right.as_ref(), &UInt32Array::from(vec![0, 2]), "{target:?}");
+            }
+        }
+    }
+}
+
 /// Keys of few bits number the values of each side or batch, but not those of both.
 #[test]
 fn dictionaries_of_two_sides_or_batches_may_have_more_values_than_keys() {

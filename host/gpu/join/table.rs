@@ -203,11 +203,7 @@ impl DeviceTable {
         let mut found = pass.rows(rows, 4)?;
         let table_words = match &self.words {
             Some(words) => input(&words.buffers()[0]),
-            None => {
-                pass.input(&self.keys[0])?;
-                let values = compared_with_others(pass, &self.keys[0]).await?;
-                values.map_or(In::absent(), |values| values.values.cast())
-            }
+            None => self.only_values(pass).await?,
         };
         let (range, flip, null) = match &self.range {
             Some((ends, flip, null)) => (input(&ends.buffers()[0]), *flip, *null),
@@ -245,6 +241,17 @@ impl DeviceTable {
             found = after;
         }
         Ok((found, out_valid))
+    }
+
+    /// The values of the only key that has any: keys of which all rows are equal add nothing to words.
+    async fn only_values(&self, pass: &mut Pass) -> Result<In<u64>> {
+        for key in &self.keys {
+            pass.input(key)?;
+            if let Some(Compared { key: 8, pieces: 1, values, .. }) = compared_with_others(pass, key).await? {
+                return Ok(values.cast());
+            }
+        }
+        Ok(In::absent())
     }
 
     /// Compares a column with the table's.
