@@ -4,9 +4,10 @@ use std::fmt;
 use std::sync::Arc;
 
 use arrow_schema::DataType;
-use bowstring_kernels::map::function::{F16, Number};
+use bowstring_kernels::map::function::Number;
 
 use super::dates::{moment, read, written};
+use super::nearest::{decimal_text, float_bits, nearest, rounded};
 use super::plan::{Bytes, is_text, value_type};
 
 /// A constant of a fixed-width or text type, or null. It may be untyped.
@@ -169,11 +170,7 @@ impl Literal {
                     // The greatest number of 128 bits is none of a float, to which it saturates.
                     Value::Integer(x) if x < i128::MAX && rounded(x as f64, number) as i128 == x => x as f64,
                     Value::Float(x) => x,
-                    // Rounded once.
-                    Value::Decimal(x, scale) if number == Number::F32 => {
-                        decimal_text(x, scale).parse::<f32>().ok()?.into()
-                    }
-                    Value::Decimal(x, scale) => decimal_text(x, scale).parse().ok()?,
+                    Value::Decimal(x, scale) => nearest(x, scale, number)?,
                     _ => return None,
                 };
                 float_bits(value, number)?
@@ -207,37 +204,6 @@ impl Literal {
     }
 }
 
-/// A float as a float type has it.
-fn rounded(value: f64, number: Number) -> f64 {
-    match number {
-        Number::F16 => half::f16::from_f64(value).to_f64(),
-        Number::F32 => (value as f32).into(),
-        _ => value,
-    }
-}
-
-/// The bits of a float in a float type; `None` if it overflows there. All other values are rounded: a decimal
-/// fraction such as `0.05` is a different number in each float type.
-fn float_bits(value: f64, number: Number) -> Option<i128> {
-    Some(match number {
-        Number::F64 => i128::from(value.to_bits() as i64),
-        Number::F32 => {
-            let single = value as f32;
-            if single.is_infinite() && value.is_finite() {
-                return None;
-            }
-            i128::from(single.to_bits() as i32)
-        }
-        _ => {
-            let half = half::f16::from_f64(value);
-            if half.is_infinite() && value.is_finite() {
-                return None;
-            }
-            i128::from(F16(half.to_bits()).0 as i16)
-        }
-    })
-}
-
 /// A decimal fraction as a decimal: the number as written, if the type can represent it.
 fn decimal_of(x: f64, to: &DataType) -> Option<i128> {
     // The shortest decimal that parses to this float is the number that was written.
@@ -263,16 +229,6 @@ fn rescaled(x: i128, from: i8, to: &DataType) -> Option<i128> {
         (true, factor) => x.checked_mul(factor?),
         (false, factor) => factor.filter(|factor| x % factor == 0).map(|factor| x / factor),
     }
-}
-
-/// A decimal in positional notation.
-fn decimal_text(x: i128, scale: i8) -> String {
-    let (behind, zeros) =
-        (usize::from(scale.max(0).unsigned_abs()), usize::from(scale.min(0).unsigned_abs()));
-    let digits = format!("{:0>width$}{}", x.unsigned_abs(), "0".repeat(zeros), width = behind + 1);
-    let (whole, fraction) = digits.split_at(digits.len() - behind);
-    let sign = if x < 0 { "-" } else { "" };
-    format!("{sign}{whole}{}{fraction}", if behind > 0 { "." } else { "" })
 }
 
 /// Whether a type can represent this value.

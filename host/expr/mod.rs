@@ -30,6 +30,7 @@ mod extent;
 mod lists;
 mod literal;
 mod literal_list;
+mod nearest;
 mod numbers;
 pub(crate) mod plan;
 pub(crate) mod print;

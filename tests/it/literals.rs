@@ -187,6 +187,29 @@ fn literals_are_rounded_once() {
         let above = col("f").eq(Literal::exact(1_000_000_059_604_644_775_390_625_000_001, 30));
         let made = of(target, &rows, above, &Options::default()).unwrap();
         assert_eq!(made.as_boolean(), &BooleanArray::from(vec![false, true]), "{target:?}");
+        // Just above and below the middle of two halves, which they are themselves in 32 and 64 bits.
+        let halves = [f32::from_bits(0x3f80_2000), -1.0, f32::from_bits(0x3380_0000), 65504.0];
+        let h: ArrayRef = Arc::new(Float16Array::from_iter_values(halves.map(half::f16::from_f32)));
+        let few = batch(target, &[("h", h)]);
+        for (row, (unscaled, scale)) in [
+            (10_004_882_812_500_000_000_000_001, 25),
+            (-10_004_882_812_499_999_999_999_999, 25),
+            (29_802_322_387_695_312_500_000_001, 33),
+            (65_519_999_999_999_999_999_999_999_999, 24),
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            let made = of(target, &few, col("h").eq(Literal::exact(unscaled, scale)), &Options::default());
+            let expected = BooleanArray::from_iter((0..4).map(|of| Some(of == row)));
+            assert_eq!(made.unwrap().as_boolean(), &expected, "{target:?}: {unscaled}");
+        }
+        // Beyond the greatest number, none is near.
+        for (rows, name, scale) in [(&rows, "f", -39), (&rows, "f", -128), (&few, "h", -5), (&few, "h", -128)]
+        {
+            let refused = of(target, rows, col(name).eq(Literal::exact(1, scale)), &Options::default());
+            assert!(refused.is_err(), "{target:?}: {name} {scale}");
+        }
         assert!(of(target, &rows, col("d").eq(i128::MAX), &Options::default()).is_err());
         assert!(of(target, &rows, col("d").eq(1i128 << 126), &Options::default()).is_ok());
     }
