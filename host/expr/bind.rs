@@ -67,7 +67,7 @@ impl Binder<'_> {
     /// Binds two operands; a literal takes the type of the other one.
     fn pair(&mut self, whole: &Expr, a: (&str, &Expr), b: (&str, &Expr)) -> Result<(Typed, Typed)> {
         let (left, right) = self.operands(whole, a, b)?;
-        Ok(self.as_long(left, right, whole))
+        Ok(self.as_long((a.1, left), (b.1, right), whole))
     }
 
     fn operands(&mut self, whole: &Expr, a: (&str, &Expr), b: (&str, &Expr)) -> Result<(Typed, Typed)> {

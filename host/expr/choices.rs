@@ -5,7 +5,7 @@ use arrow_schema::DataType;
 
 use super::binder::{Binder, Typed};
 use super::plan::{Bound, Id, Op, is_text};
-use super::{Comparison, Expr};
+use super::{Comparison, Expr, Node};
 use crate::Result;
 
 impl Binder<'_> {
@@ -42,9 +42,11 @@ impl Binder<'_> {
     /// Binds two operands of one type, of which each row of the result is one. Text of a dictionary becomes
     /// plain.
     fn chosen(&mut self, whole: &Expr, a: (&str, &Expr), b: (&str, &Expr)) -> Result<(Typed, Typed)> {
+        let (one, other) = (a.1, b.1);
         let (a, b) = self.same(whole, a, b)?;
         let (a, b) = (self.computable(whole, a, false)?, self.computable(whole, b, false)?);
-        if self.was_fixed(&a) || self.was_fixed(&b) {
+        let was_fixed = self.was_fixed(one, &a) || self.was_fixed(other, &b);
+        if was_fixed && !self.is_long(one, &a) && !self.is_long(other, &b) {
             return Ok((self.as_binary(whole, &a), self.as_binary(whole, &b)));
         }
         if !is_text(&a.data_type) {
@@ -54,24 +56,43 @@ impl Binder<'_> {
     }
 
     /// Two operands. If one is a binary of fixed width, which has become a long one, a plain one does, too.
-    pub fn as_long(&mut self, left: Typed, right: Typed, whole: &Expr) -> (Typed, Typed) {
+    pub fn as_long(
+        &mut self,
+        (a, left): (&Expr, Typed),
+        (b, right): (&Expr, Typed),
+        whole: &Expr,
+    ) -> (Typed, Typed) {
         let long = DataType::LargeBinary;
         match (&left.data_type, &right.data_type) {
-            (DataType::LargeBinary, DataType::Binary) if self.was_fixed(&left) => {
+            (DataType::LargeBinary, DataType::Binary) if self.was_fixed(a, &left) => {
                 (left, self.node(Op::Cast(false), long, &[&right], whole))
             }
-            (DataType::Binary, DataType::LargeBinary) if self.was_fixed(&right) => {
+            (DataType::Binary, DataType::LargeBinary) if self.was_fixed(b, &right) => {
                 (self.node(Op::Cast(false), long, &[&left], whole), right)
             }
             _ => (left, right),
         }
     }
 
-    /// Whether a value is a binary of fixed width in another type.
-    fn was_fixed(&self, value: &Typed) -> bool {
+    /// Whether a value is a binary of fixed width, in another type that the program did not name.
+    fn was_fixed(&self, written: &Expr, value: &Typed) -> bool {
+        let is_fixed = |of: &DataType| matches!(of, DataType::FixedSizeBinary(_));
+        self.was(written, value, is_fixed)
+    }
+
+    /// Whether a value is a long binary that was no other one, and no constant.
+    fn is_long(&self, written: &Expr, value: &Typed) -> bool {
+        let is_other = |of: &DataType| matches!(of, DataType::FixedSizeBinary(_) | DataType::Binary);
+        let is_constant = matches!(self.plan.nodes[value.id].op, Op::Bytes(_) | Op::Literal(_));
+        value.data_type == DataType::LargeBinary && !is_constant && !self.was(written, value, is_other)
+    }
+
+    /// Whether a value was of such a type before a cast that the program did not write.
+    fn was(&self, written: &Expr, value: &Typed, such: impl Fn(&DataType) -> bool) -> bool {
         let node = &self.plan.nodes[value.id];
-        let is_fixed = |id: &Id| matches!(self.plan.nodes[*id].data_type, DataType::FixedSizeBinary(_));
-        matches!(node.op, Op::Cast(_)) && node.inputs.iter().any(is_fixed)
+        let is_such = |id: &Id| such(&self.plan.nodes[*id].data_type);
+        let is_cast = matches!(node.op, Op::Cast(_)) && node.inputs.iter().any(is_such);
+        is_cast && written_type(written) != Some(&value.data_type)
     }
 
     /// A long binary as a plain one: of binaries of fixed width, choices are plain ones.
@@ -90,5 +111,14 @@ impl Binder<'_> {
             _ => (Op::Cast(false), vec![value.clone()]),
         };
         self.node(op, DataType::Binary, &inputs.iter().collect::<Vec<_>>(), whole)
+    }
+}
+
+/// The type that a program names for a value.
+fn written_type(expr: &Expr) -> Option<&DataType> {
+    match &*expr.0 {
+        Node::Cast(_, to, _) => Some(to),
+        Node::Alias(inner, _) => written_type(inner),
+        _ => None,
     }
 }

@@ -342,3 +342,34 @@ fn binaries_of_fixed_width_meet_plain_ones() {
         }
     }
 }
+
+/// A cast that a program wrote decides the type of a choice.
+#[test]
+fn choices_keep_the_types_that_casts_name() {
+    let fixed: ArrayRef = Arc::new(FixedSizeBinaryArray::try_from_iter([b"ab", b"cd"].into_iter()).unwrap());
+    let long: ArrayRef = Arc::new(LargeBinaryArray::from_iter_values([&b"ab"[..], b"x"]));
+    let views: ArrayRef = Arc::new(BinaryViewArray::from_iter_values([&b"ab"[..], b"x"]));
+    let plain: ArrayRef = Arc::new(BinaryArray::from_iter_values([&b"ab"[..], b"x"]));
+    for target in devices() {
+        let columns = [("f", fixed.clone()), ("l", long.clone()), ("v", views.clone()), ("p", plain.clone())];
+        let batch = batch(&target, &columns);
+        let cast = |to: DataType| col("f").cast(to);
+        let is = || col("f").is_not_null();
+        use DataType::{Binary, BinaryView, FixedSizeBinary, LargeBinary};
+        for (expr, of) in [
+            (if_else(is(), cast(LargeBinary), col("l")), LargeBinary),
+            (if_else(is(), col("l"), cast(LargeBinary)), LargeBinary),
+            (if_else(is(), cast(LargeBinary), cast(LargeBinary).alias("c")), LargeBinary),
+            (cast(BinaryView).coalesce(col("v")), BinaryView),
+            (col("v").coalesce(cast(BinaryView)), BinaryView),
+            (cast(LargeBinary).nullif(col("l")), LargeBinary),
+            (cast(LargeBinary).coalesce(lit(&b"zz"[..])), LargeBinary),
+            (col("l").coalesce(col("f")), LargeBinary),
+            (cast(FixedSizeBinary(2)).coalesce(col("p")), Binary),
+            (col("f").coalesce(col("f")).coalesce(col("f")), Binary),
+        ] {
+            let made = evaluate(&batch, std::slice::from_ref(&expr), &target.stream).wait().unwrap();
+            assert_eq!(made.columns()[0].data_type(), &of, "{target:?}: {expr}");
+        }
+    }
+}
