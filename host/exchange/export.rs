@@ -50,7 +50,7 @@ pub fn export_host_array(array: &DeviceArray, field: &Field) -> Result<(ArrowArr
 /// Exports a batch in host memory once it is ready; otherwise like [`export_batch`].
 pub fn export_host_batch(batch: &DeviceBatch) -> Result<(ArrowArray, FFI_ArrowSchema)> {
     let schema = FFI_ArrowSchema::try_from(batch.schema().as_ref()).map_err(unwritable)?;
-    Ok((host_array(&rows(batch, Place::CPU)?)?, schema))
+    Ok((host_array(&host_rows(batch)?)?, schema))
 }
 
 pub(super) fn unwritable(error: arrow_schema::ArrowError) -> Error {
@@ -64,10 +64,17 @@ fn check_type(array: &DeviceArray, field: &Field) -> Result<()> {
     Err(Error::invalid("export", format!("{} under a field of {}", array.data_type(), field.data_type())))
 }
 
+/// Converts a batch into a struct array for the host: there, if it reads all columns.
+pub(super) fn host_rows(batch: &DeviceBatch) -> Result<DeviceArray> {
+    match batch.columns().iter().all(|column| Place::CPU.reaches(column.place())) {
+        true => rows_at(batch, Place::CPU),
+        false => rows(batch, Place::CPU),
+    }
+}
+
 /// Converts a batch into a struct array: where the column is that reaches all others, or, without columns, at
 /// a place.
 pub(super) fn rows(batch: &DeviceBatch, without_columns: Place) -> Result<DeviceArray> {
-    let mut parts = Parts::new(DataType::Struct(batch.schema().fields().clone()), batch.len());
     let places = || batch.columns().iter().map(DeviceArray::place);
     let first = places().next().unwrap_or(without_columns);
     let reaches_all = |place: &Place| places().all(|other| place.reaches(other));
@@ -78,6 +85,12 @@ pub(super) fn rows(batch: &DeviceBatch, without_columns: Place) -> Result<Device
         let other = places().find(|other| *other != first).unwrap_or(first);
         return Err(Error::invalid("export", format!("columns on {first} and {other}")));
     };
+    rows_at(batch, place)
+}
+
+/// Converts a batch into a struct array at a place, which reaches all columns.
+fn rows_at(batch: &DeviceBatch, place: Place) -> Result<DeviceArray> {
+    let mut parts = Parts::new(DataType::Struct(batch.schema().fields().clone()), batch.len());
     parts.place = place;
     parts.children = batch.columns().iter().map(|column| column.seen_from(place)).collect();
     DeviceArray::try_new(parts)

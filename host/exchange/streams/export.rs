@@ -12,7 +12,7 @@ use arrow_schema::{Field, Fields};
 
 use crate::array::{Batches, DeviceArray, DeviceBatch, Place, nesting};
 use crate::device::sync::atomic::{AtomicU8, Ordering};
-use crate::exchange::export::{device_array, host_array, rows, unwritable};
+use crate::exchange::export::{device_array, host_array, host_rows, rows, unwritable};
 use crate::ffi::{
     ArrowArray, ArrowArrayStream, ArrowDeviceArray, ArrowDeviceArrayStream, DeviceType, FFI_ArrowSchema,
 };
@@ -160,7 +160,10 @@ pub(in crate::exchange) fn rows_of(
         let problem = format!("a batch of {} in a stream of {fields:?}", batch.schema());
         return Err(Error::invalid("export", problem));
     }
-    rows(batch, numbered(declared, 0))
+    match declared.device_type {
+        DeviceType::Cpu => host_rows(batch),
+        _ => rows(batch, numbered(declared, 0)),
+    }
 }
 
 /// Returns an array in the kind of memory that the stream declares, or in memory that is reached from there.

@@ -10,7 +10,10 @@ use bowstring::array::Batches;
 use bowstring::compute::{CastOptions, JoinTable, SortOptions, TakeOptions, cast, concat, evaluate, filter};
 use bowstring::compute::{group, partition_by_hash, sort_to_indices, take};
 use bowstring::device::testing;
-use bowstring::exchange::{export_batch, export_batches, from_arrow, import_batch, import_batches, to_arrow};
+use bowstring::exchange::{
+    export_batch, export_batches, export_host_batch, export_host_batches, from_arrow, import_batch,
+    import_batches, import_host_batch, import_host_batches, to_arrow,
+};
 use bowstring::expr::col;
 use bowstring::ffi::DeviceType;
 use bowstring::{DeviceArray, DeviceBatch, Error, Stream};
@@ -174,6 +177,20 @@ fn batches_of_pinned_and_managed_memory_are_exported() {
     for column in again.columns() {
         assert_eq!(column.place(), native.device.place());
         assert_same_rows(&down(column, &stream), &rows(&theirs), &"exported");
+    }
+    // The host reads both, too.
+    let (on_host, schema) = export_host_batch(&batch).unwrap();
+    // SAFETY: the library's own structs.
+    let host = unsafe { import_host_batch(on_host, &schema) }.unwrap();
+    let sent =
+        Batches::new(batch.schema().clone(), native.device.place(), vec![Ok(batch.clone())].into_iter());
+    let sent = export_host_batches(sent);
+    // SAFETY: the library's own stream.
+    let received = unsafe { import_host_batches(sent) }.unwrap();
+    for host in received.map(Result::unwrap).chain([host]) {
+        for column in host.columns() {
+            assert_same_rows(&rows(&to_arrow(column).unwrap()), &rows(&theirs), &"on the host");
+        }
     }
     drop((columns, batch, again, array, stream));
     testing::drain(&native.device);
