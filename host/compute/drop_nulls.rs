@@ -9,7 +9,10 @@ use super::nulls::valid;
 use super::{Columns, engine, evaluate, filter, reach_all};
 use crate::engine::Valid;
 use crate::expr::{Expr, nth};
-use crate::{DeviceBatch, Error, Pending, Result, Stream};
+use crate::{DeviceArray, DeviceBatch, Error, Pending, Result, Stream};
+
+/// The masks that one expression tests: it has two parts for each, and so many at most.
+const TOGETHER: usize = 5000;
 
 /// The rows that [`drop_nulls`] drops.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -70,13 +73,27 @@ fn begin<C: Columns>(values: &C, options: &DropOptions, stream: &Stream) -> Resu
         [] => Pending::known(Ok(values.clone())),
         [mask] => filter(values, mask, stream),
         _ => {
-            let tests = [test(0..masks.len(), any)];
-            let fields: Vec<Field> = masks.iter().map(|_| Field::new("", DataType::Boolean, false)).collect();
-            let masks = DeviceBatch::try_new(Arc::new(Schema::new(fields)), masks, values.rows())?;
-            let (mask, values, on) = (evaluate(&masks, &tests, stream), values.clone(), stream.clone());
-            Pending::begin(stream, async move { filter(&values, &mask.await?.columns()[0], &on).await })
+            let (values, on) = (values.clone(), stream.clone());
+            Pending::begin(stream, async move {
+                while masks.len() > 1 {
+                    masks = fewer(masks, any, &on).await?;
+                }
+                filter(&values, &masks[0], &on).await
+            })
         }
     })
+}
+
+/// Masks that are true where all, or any, of so many of these are.
+async fn fewer(masks: Vec<DeviceArray>, all: bool, stream: &Stream) -> Result<Vec<DeviceArray>> {
+    let mut made = vec![];
+    for some in masks.chunks(TOGETHER) {
+        let fields: Vec<Field> = some.iter().map(|_| Field::new("", DataType::Boolean, false)).collect();
+        let some = DeviceBatch::try_new(Arc::new(Schema::new(fields)), some.to_vec(), some[0].len())?;
+        let tests = [test(0..some.columns().len(), all)];
+        made.push(evaluate(&some, &tests, stream).await?.columns()[0].clone());
+    }
+    Ok(made)
 }
 
 /// Whether all, or any, of these masks are true. A chain of hundreds would be deeper than expressions may be.

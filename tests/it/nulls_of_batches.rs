@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use arrow_array::ArrayRef;
+use arrow_array::{ArrayRef, Int8Array};
 use arrow_schema::{DataType, Field, Schema};
 use bowstring::compute::{
     DropIf, DropOptions, Scalar, concat, drop_nulls, fill_null, is_not_null, is_null, logical_null_count,
@@ -174,6 +174,23 @@ fn an_expression_of_many_columns_is_not_too_deep() {
             let options = DropOptions { drop_if, columns: None };
             assert_eq!(drop_nulls(&batch, &options, &target.stream).wait().unwrap().len(), rows);
         }
+    }
+}
+
+/// More columns than an expression has parts.
+#[test]
+fn rows_are_dropped_by_the_nulls_of_very_many_columns() {
+    let target = devices().into_iter().find(|target| target.name == "cpu").unwrap();
+    let column = |nulls: &[bool]| -> ArrayRef {
+        Arc::new(Int8Array::from_iter(nulls.iter().map(|null| (!null).then_some(1))))
+    };
+    let mut columns = vec![column(&[true, false, false, false]); 12_000];
+    (columns[0], columns[11_000]) =
+        (column(&[true, true, false, false]), column(&[true, false, true, false]));
+    let batch = batch(&target, &columns);
+    for (drop_if, left) in [(DropIf::AnyNull, 1), (DropIf::AllNull, 3)] {
+        let options = DropOptions { drop_if, columns: None };
+        assert_eq!(drop_nulls(&batch, &options, &target.stream).wait().unwrap().len(), left);
     }
 }
 
