@@ -6,12 +6,12 @@ use std::sync::Arc;
 use arrow_array::cast::AsArray;
 use arrow_array::types::UInt32Type;
 use arrow_array::{
-    Array as _, ArrayRef, Decimal128Array, DictionaryArray, Float64Array, Int16Array, Int32Array, Int64Array,
-    NullArray, StringArray, StringViewArray, StructArray, UInt8Array, UInt32Array,
+    Array as _, ArrayRef, Decimal128Array, DictionaryArray, FixedSizeBinaryArray, Float64Array, Int16Array,
+    Int32Array, Int64Array, NullArray, StringArray, StringViewArray, StructArray, UInt8Array, UInt32Array,
 };
 use arrow_row::{RowConverter, SortField};
 use arrow_schema::{DataType, Field, SortOptions};
-use bowstring::compute::{SortColumn, Ties, lexsort_to_indices, partition, rank, sort_to_indices};
+use bowstring::compute::{SortColumn, Ties, group, lexsort_to_indices, partition, rank, sort_to_indices};
 use bowstring::exchange::{from_arrow, to_arrow};
 use bowstring::{DeviceArray, Error, Stream};
 
@@ -229,6 +229,38 @@ fn nothing_but_nulls_before_another_column() {
                     target.assert_same(&order.unwrap(), &expected, &format_args!("{names:?}"));
                 }
             }
+        }
+    }
+}
+
+/// Wider values than a sort has words for order on every device as text does.
+#[test]
+fn wide_binaries_order_as_their_bytes_do() {
+    const WIDTH: usize = 65;
+    let value = |row: usize| {
+        (row % 7 != 3).then(|| [vec![0xff; WIDTH - 2], vec![(row * 5 % 3) as u8, (row % 5) as u8]].concat())
+    };
+    let wide = FixedSizeBinaryArray::try_from_sparse_iter_with_size((0..200).map(value), WIDTH as i32);
+    let wide: ArrayRef = Arc::new(wide.unwrap());
+    let field = Field::new("w", wide.data_type().clone(), true);
+    let within: ArrayRef = Arc::new(StructArray::new(vec![field].into(), vec![wide.clone()], None));
+    for target in devices() {
+        for column in [&wide, &within] {
+            let there = target.import(column);
+            for options in [UP, UP_LAST, DOWN] {
+                let order = sort_to_indices(&there, options, None, &target.stream).wait().unwrap();
+                let order = target.export(&order).as_primitive::<UInt32Type>().values().to_vec();
+                assert_eq!(order, by_rows(&[(column.clone(), options)]), "{target:?}: {options:?}");
+                let [ranks, expected] =
+                    [(&target.stream, &there), (&Stream::cpu(), &from_arrow(column).unwrap())]
+                        .map(|(stream, values)| rank(values, options, Ties::Dense, stream).wait().unwrap());
+                assert_eq!(&target.export(&ranks), &to_arrow(&expected).unwrap(), "{target:?}");
+            }
+            let starts = partition(std::slice::from_ref(&there), &target.stream).wait().unwrap();
+            let expected = partition(&[from_arrow(column).unwrap()], &Stream::cpu()).wait().unwrap();
+            assert_eq!(&target.export(&starts), &to_arrow(&expected).unwrap(), "{target:?}");
+            let groups = group(std::slice::from_ref(&there), &target.stream).wait().unwrap();
+            assert_eq!(groups.len(), 16, "{target:?}");
         }
     }
 }

@@ -13,7 +13,7 @@ use crate::pass::{BitPointer, Pass, bits, validity};
 use crate::rules::{Order, Word, words};
 
 /// The most bytes of a value of which each byte is a word: each may take a placement.
-const BYTES: usize = 64;
+pub(super) const WIDEST: i32 = 64;
 
 /// A key, as numbers that order as its rows.
 #[derive(Clone, Copy)]
@@ -78,7 +78,7 @@ pub(super) fn add_parts<'a>(
         | DataType::Binary
         | DataType::LargeBinary
         | DataType::BinaryView => parts.push(Part::Text(values, descending(u64::MAX))),
-        DataType::FixedSizeBinary(width) if (0..=BYTES as i32).contains(width) => {
+        DataType::FixedSizeBinary(width) if (0..=WIDEST).contains(width) => {
             let byte = |at| Word { at, width: 1, order: Order::Unsigned };
             parts.extend(of_words((0..*width as usize).map(byte).collect(), *width as usize));
         }

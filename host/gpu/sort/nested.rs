@@ -12,6 +12,7 @@ use bowstring_kernels::sort::lists::{LIST_BYTES, ListBytes};
 
 use super::digits::entry;
 use super::groups::rank_flat;
+use super::keys::WIDEST;
 use super::order::row_numbers;
 use crate::array::{Bitmap, DeviceArray, Parts, Slot, large_list_of};
 use crate::engine::{Ties, Valid};
@@ -135,7 +136,7 @@ fn flattened<'a>(
             of if !value_type(of).is_nested() => match decoded_one(values, stream).await? {
                 // A dictionary or runs of nulls: all rows are equal.
                 nulls if *nulls.data_type() == DataType::Null => vec![],
-                values => vec![(mask(values)?, options)],
+                values => vec![(mask(any_length(values, stream).await?)?, options)],
             },
             DataType::Dictionary(..) | DataType::RunEndEncoded(..) => {
                 vec![(mask(nullable_ranks(values, low, stream).await?)?, options)]
@@ -143,6 +144,21 @@ fn flattened<'a>(
             _ => vec![(mask(list_bytes(values, low, stream).await?)?, options)],
         })
     })
+}
+
+/// Binaries that are wider than a sort has words for become long ones, which order as they do.
+async fn any_length(values: DeviceArray, stream: &Stream) -> Result<DeviceArray> {
+    match values.data_type() {
+        DataType::FixedSizeBinary(width) if *width > WIDEST => {
+            cast_one(&values, &DataType::LargeBinary, stream).await
+        }
+        _ => Ok(values),
+    }
+}
+
+async fn cast_one(values: &DeviceArray, to: &DataType, stream: &Stream) -> Result<DeviceArray> {
+    let cast = cast(&[(values, to)], &CastOptions::default(), stream)?.await?;
+    cast.into_iter().next().ok_or_else(|| Error::invalid("cast", "no array"))
 }
 
 /// Ranks rows in ascending order; null ranks lower or higher than all values, and is not null.
@@ -188,9 +204,7 @@ async fn list_bytes(values: &DeviceArray, low: bool, stream: &Stream) -> Result<
     // Lists whose items follow each other, and whose offsets have been checked.
     let lists = match values.data_type() {
         DataType::ListView(item) | DataType::LargeListView(item) | DataType::FixedSizeList(item, _) => {
-            let to = large_list_of(item);
-            let cast = cast(&[(values, &to)], &CastOptions::default(), stream)?.await?;
-            cast.into_iter().next().ok_or_else(|| Error::invalid("cast", "no array"))?
+            cast_one(values, &large_list_of(item), stream).await?
         }
         _ => take_one(values, &row_numbers(values.len(), stream)?, Outside::Refused, stream)?.await?,
     };
