@@ -1,6 +1,8 @@
 //! Casts on the host. Values that a function maps, and text, take our own loops; arrow-cast has the rest,
 //! mostly nested types.
 
+use std::sync::Arc;
+
 use arrow_cast::CastOptions;
 use arrow_cast::display::FormatOptions;
 use arrow_schema::DataType;
@@ -11,8 +13,8 @@ use crate::array::{DeviceArray, forbids_nulls};
 use crate::device::{HostPool, interrupt};
 use crate::ffi::DeviceType;
 use crate::rules::{
-    CastRule, cast_by_arrow, cast_rule, does_not_fit, no_value, reading_words, refusal, unsupported,
-    writing_words,
+    CastRule, cast_by_arrow, cast_rule, does_not_fit, no_value, of_any_length, reading_words, refusal,
+    unsupported, writing_words,
 };
 use crate::{Error, Result, exchange};
 
@@ -27,6 +29,9 @@ pub(crate) fn cast(
     pool: &HostPool,
 ) -> Result<DeviceArray> {
     let from = values.data_type();
+    if let Some(views) = runs_of_views(from, to).filter(|_| !values.is_empty()) {
+        return by_arrow(&by_arrow(values, &views, options, pool)?, to, options, pool);
+    }
     match cast_rule(from, to) {
         CastRule::Same => values.reinterpreted(to),
         CastRule::Map(call) => {
@@ -55,6 +60,15 @@ pub(crate) fn cast(
         }
         CastRule::NeedsZone | CastRule::Never => by_arrow(values, to, options, pool),
     }
+}
+
+/// The type of runs with views in the place of their text, if they are to become views: rows share these,
+/// while arrow-cast would write the text of each row before it makes views.
+fn runs_of_views(from: &DataType, to: &DataType) -> Option<DataType> {
+    let DataType::RunEndEncoded(ends, of) = from else { return None };
+    let is_text = of.data_type() != to && of_any_length(of.data_type()) == to;
+    let views = || Arc::new((**of).clone().with_data_type(to.clone()));
+    is_text.then(|| DataType::RunEndEncoded(ends.clone(), views()))
 }
 
 /// Casts with arrow-cast on a thread that can be abandoned, unless the caller supplies its own formatter.

@@ -64,8 +64,8 @@ pub(crate) fn value_type(of: &DataType) -> &DataType {
 /// repeated it may be longer than offsets of 32 bits, or than memory.
 pub(crate) fn of_any_length(of: &DataType) -> &DataType {
     match of {
-        DataType::Utf8 => &DataType::Utf8View,
-        DataType::Binary => &DataType::BinaryView,
+        DataType::Utf8 | DataType::LargeUtf8 => &DataType::Utf8View,
+        DataType::Binary | DataType::LargeBinary => &DataType::BinaryView,
         of => of,
     }
 }

@@ -106,6 +106,22 @@ fn distinct_values_of_runs_are_counted() {
 }
 
 #[test]
+fn runs_of_a_long_text_are_joined_and_partitioned() {
+    let runs = |ends: [i32; 2]| -> ArrayRef {
+        let texts = StringArray::from(vec![text(80_000), text(7)]);
+        Arc::new(RunArray::<Int32Type>::try_new(&Int32Array::from(ends.to_vec()), &texts).unwrap())
+    };
+    for target in devices().iter().filter(|target| target.name == "cpu") {
+        let left = target.import(&runs([30_000, 30_001]));
+        let parts = partition_by_hash(std::slice::from_ref(&left), 3, &target.stream).wait().unwrap();
+        assert_eq!(parts.starts().last(), Some(&30_001));
+        let table = JoinTable::new(&[left], false, &target.stream).wait().unwrap();
+        let found = table.find(&[target.import(&runs([1, 3]))], &target.stream).wait().unwrap();
+        assert_eq!(found.pairs(&target.stream).wait().unwrap().left.len(), 30_002, "{target:?}");
+    }
+}
+
+#[test]
 fn joins_by_dictionaries_of_lists_do_not_write_these() {
     let items = Int64Array::from_iter_values(0..100_000);
     let offsets = arrow_buffer::OffsetBuffer::from_lengths([100_000]);
@@ -125,11 +141,16 @@ fn dictionaries_and_runs_of_a_long_text_are_grouped_sorted_and_counted() {
     let texts = || StringArray::from(vec![text(2000), text(7)]);
     let ends = Int32Array::from(vec![1500, 3000]);
     let runs: ArrayRef = Arc::new(RunArray::<Int32Type>::try_new(&ends, &texts()).unwrap());
+    let long = || LargeStringArray::from(vec![text(2000), text(7)]);
+    let long_runs: ArrayRef = Arc::new(RunArray::<Int32Type>::try_new(&ends, &long()).unwrap());
     for width in [32, 64] {
         let device = EmulatedDevice::new(EmulatorOptions { width, ..Default::default() }).unwrap();
         device.device().set_memory_limit(3 << 19);
         let stream = device.device().stream().unwrap();
-        for column in [dictionary(3000, Arc::new(texts())), runs.clone()] {
+        let codes: [ArrayRef; 2] = [Arc::new(texts()), Arc::new(long())];
+        for column in
+            codes.map(|values| dictionary(3000, values)).into_iter().chain([runs.clone(), long_runs.clone()])
+        {
             let column = stream.upload(&from_arrow(&column).unwrap()).unwrap();
             let groups = group(std::slice::from_ref(&column), &stream).wait().unwrap();
             assert_eq!(groups.len(), 2);

@@ -9,6 +9,7 @@ use crate::gpu::parts::{check_end, none};
 use crate::gpu::structure::alike::stretches;
 use crate::gpu::structure::{Marked, runs};
 use crate::gpu::{Outside, take_one};
+use crate::rules::of_any_length;
 use crate::{Error, Result};
 
 /// Casts runs to plain rows, or to runs with other ends or values. The latter casts only the runs that rows
@@ -17,9 +18,7 @@ pub(super) async fn cast_from(cast: Cast<'_>, values: &DeviceArray, to: &DataTyp
     let DataType::RunEndEncoded(ends, of) = to else {
         let found = runs::of_rows("cast", values, cast.stream)?;
         let runs = &values.children()[1];
-        if let (DataType::Utf8, DataType::Utf8View) | (DataType::Binary, DataType::BinaryView) =
-            (runs.data_type(), to)
-        {
+        if *of_any_length(runs.data_type()) == *to && runs.data_type() != to {
             // Views of a run's rows share its text.
             return take_one(&cast.cast(runs, to).await?, &found, Outside::Refused, cast.stream)?.await;
         }
