@@ -8,7 +8,7 @@ use crate::{DeviceArray, Error, Pending, Stream};
 /// Numbers the groups of equal rows in columns of one length, in the order of their first rows. Two rows are
 /// equal if all their values are; nulls are equal to each other. Floats are equal if their bits are, as in
 /// arrow-rs: -0.0 and 0.0 are two groups. No columns, columns of different lengths, and more rows than
-/// `u32::MAX` are an error.
+/// `u32::MAX`, or on devices than 2^30, are an error.
 ///
 /// Nested keys are compared by the ranks of what is inside, which are sorted for that.
 ///
@@ -32,7 +32,7 @@ pub fn group(columns: &[DeviceArray], stream: &Stream) -> Pending<Groups> {
 }
 
 /// Keeps the first of equal rows of an array or a batch, in their order. See [`group`] for when rows are
-/// equal.
+/// equal. More rows than `u32::MAX`, or on devices than 2^30, are an error.
 ///
 /// ```
 /// use bowstring::{Stream, compute::distinct, exchange::{from_arrow, to_arrow}};
