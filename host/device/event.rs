@@ -112,6 +112,12 @@ impl Event {
         recorded
     }
 
+    /// Marks work that is not queued any more as failed, and the event as passed without a recording.
+    pub fn give_up(&self, failure: Error) {
+        self.fail(failure);
+        self.0.passed.store(true, Ordering::Release);
+    }
+
     /// Orders the events of a device by when they were recorded.
     pub fn recording(&self) -> u64 {
         self.0.recorded.load(Ordering::Acquire)

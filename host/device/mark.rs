@@ -42,6 +42,7 @@ impl Stream {
         let Some((gpu, queue)) = self.as_gpu() else {
             return Ok(Mark { time: Arc::new(Instant::now().into()), event: None });
         };
+        queue.enter(gpu, "mark")?;
         let event = Event::new(gpu.core(), queue.number())?;
         event.record(queue.owned())?;
         let noted = time.clone();

@@ -45,7 +45,7 @@ pub(crate) use event::{Check, Event};
 pub(crate) use foreign::joined;
 pub(crate) use gpu::{Gpu, Kept, fetch};
 pub use handles::Allocator;
-pub(crate) use handles::witnessed;
+pub(crate) use handles::{OwnedStream, witnessed};
 pub(crate) use host_pool::Reserved;
 pub use host_pool::{HostMemory, HostPool, PoolUsage};
 pub use interrupt::interruptible;

@@ -276,9 +276,12 @@ impl Memory {
         &self.pool.core
     }
 
-    /// Says that its last use on its stream ends before this event.
+    /// Says that a use on its stream ends before this event. The latest one counts.
     pub fn used_until(&self, event: &Event) {
-        *lock(&self.used) = Some(event.clone());
+        let mut used = lock(&self.used);
+        if used.as_ref().is_none_or(|used| used.recording() <= event.recording()) {
+            *used = Some(event.clone());
+        }
     }
 }
 

@@ -75,8 +75,8 @@ impl GpuStream {
     /// error if the stream is being captured into a graph.
     pub fn enter(&self, core: &Core, operation: &'static str) -> Result<()> {
         core.refuse_fork()?;
-        let Some(callers) = &self.callers else { return self.owned.refuse_capture(operation) };
-        callers.refuse_capture(operation)?;
+        self.refuse_capture(operation)?;
+        let Some(callers) = &self.callers else { return Ok(()) };
         let event = core.take_event()?;
         callers.record(&event)?;
         let waits = self.owned.wait(&event);
@@ -84,9 +84,17 @@ impl GpuStream {
         waits
     }
 
+    /// Returns an error if the stream that the caller named is being captured into a graph.
+    pub fn refuse_capture(&self, operation: &'static str) -> Result<()> {
+        self.owned.refuse_capture(operation)?;
+        self.callers.as_ref().map_or(Ok(()), |callers| callers.refuse_capture(operation))
+    }
+
     /// Ends an operation: work that the caller puts on the stream from now on waits for it.
     pub fn leave(&self, done: &Event) -> Result<()> {
-        self.callers.as_ref().map_or(Ok(()), |callers| done.hold_back(callers))
+        let Some(callers) = &self.callers else { return Ok(()) };
+        callers.refuse_capture("wait")?;
+        done.hold_back(callers)
     }
 
     /// Calls `then` once an event of this stream has passed or failed, or drops it. `then` runs on a thread
@@ -112,9 +120,20 @@ impl GpuStream {
         }
     }
 
-    /// Makes work that the caller queues directly from now on wait until `ready`.
-    pub fn hold_caller_back(&self, core: &Core, ready: &dyn Ready) -> Result<()> {
-        hold_back(self.callers.as_ref().unwrap_or(&*self.owned), core.place(), ready)
+    /// Makes work that the caller queues directly from now on wait until `ready`. A graph that is being
+    /// captured cannot wait for what is outside of it.
+    pub fn hold_caller_back(&self, core: &Core, operation: &'static str, ready: &dyn Ready) -> Result<()> {
+        core.refuse_fork()?;
+        match self.refuse_capture(operation) {
+            Err(refused) => {
+                if ready.is_ready()? {
+                    Ok(())
+                } else {
+                    Err(refused)
+                }
+            }
+            Ok(()) => hold_back(self.callers.as_ref().unwrap_or(&*self.owned), core.place(), ready),
+        }
     }
 
     /// Makes further work wait until `ready`. For another runtime's events, the host waits.

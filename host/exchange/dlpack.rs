@@ -271,7 +271,7 @@ fn no_nulls(array: &DeviceArray) -> Result<()> {
 fn wait(array: &DeviceArray, consumer: Option<&Stream>) -> Result<()> {
     if let Some(ready) = array.ready() {
         match consumer.and_then(Stream::as_gpu) {
-            Some((gpu, stream)) => stream.hold_caller_back(gpu, ready.as_ref())?,
+            Some((gpu, stream)) => stream.hold_caller_back(gpu, "DLPack", ready.as_ref())?,
             None => ready.wait()?,
         }
     }

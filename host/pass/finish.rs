@@ -1,9 +1,11 @@
 //! Ends a pass, also one that an error ends early. The pass records its event after all its work on the
 //! stream, and keeps everything that the work uses until the event has occurred.
 
+use std::sync::atomic::Ordering;
+
 use super::Pass;
 use crate::Result;
-use crate::device::Check;
+use crate::device::{Check, OwnedStream};
 
 impl Pass {
     /// Ends the pass: records its event, and keeps its inputs until the event has occurred.
@@ -19,6 +21,9 @@ impl Pass {
             self.kept.drain(..).for_each(std::mem::forget);
             std::mem::forget(std::mem::take(&mut self.small_uploads));
             return Ok(());
+        }
+        if self.queue.owned().is_captured_now() {
+            return self.end_in_a_capture();
         }
         let sent = self.send();
         self.kept.extend(self.small_uploads.end());
@@ -37,6 +42,23 @@ impl Pass {
         drop(ending);
         self.gpu.keep(self.queue.number(), &self.done, std::mem::take(&mut self.kept));
         recorded.and_then(|()| self.queue.leave(&self.done)).and(sent)
+    }
+
+    /// Ends a pass whose stream others have begun to capture, without a call on the stream: that would become
+    /// part of their graph. The work queued before ends with the last event within the pass. If some came
+    /// later, nothing says when it has passed, and what it uses stays for ever.
+    fn end_in_a_capture(&mut self) -> Result<()> {
+        let refused = OwnedStream::refusal(self.operation);
+        self.done.give_up(refused.clone());
+        self.kept.extend(self.small_uploads.end());
+        if self.is_ahead.load(Ordering::Relaxed) {
+            self.used.drain(..).for_each(std::mem::forget);
+            self.kept.drain(..).for_each(std::mem::forget);
+        } else if let Some(seen) = &self.seen {
+            self.used.drain(..).for_each(|memory| memory.used_until(seen));
+            self.gpu.keep(self.queue.number(), seen, std::mem::take(&mut self.kept));
+        }
+        Err(refused)
     }
 }
 

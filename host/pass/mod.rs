@@ -51,6 +51,7 @@ mod tests;
 mod waits;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use arrow_schema::DataType;
 use bowstring_kernels::target::{Args, Entry, MAX_WAVES, Value};
@@ -94,6 +95,9 @@ pub(crate) struct Pass {
     checks: Vec<Check>,
     looked_at: Vec<DeviceArray>,
     small_uploads: SmallUploads,
+    /// The last event within the pass, and whether work came after it.
+    seen: Option<Event>,
+    is_ahead: AtomicBool,
     ended: bool,
 }
 
@@ -119,6 +123,8 @@ impl Pass {
             checks: vec![],
             looked_at: vec![],
             small_uploads: SmallUploads::default(),
+            seen: None,
+            is_ahead: AtomicBool::new(false),
             ended: false,
         })
     }
@@ -362,6 +368,7 @@ impl Pass {
         &self,
         call: impl FnOnce(&dyn Driver, RawStream) -> std::result::Result<(), Failure>,
     ) -> Result<()> {
+        self.is_ahead.store(true, Ordering::Relaxed);
         let outcome = call(&**self.gpu.driver(), self.queue.owned().raw());
         outcome.map_err(|failure| failure.error(0, self.place()))
     }

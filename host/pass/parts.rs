@@ -112,7 +112,7 @@ impl Ring<'_> {
     ) -> Result<()> {
         let copied = Event::new(self.pass.gpu.core(), self.pass.queue.number())?;
         let queued = copy(self.pass, &staged);
-        let recorded = copied.record(self.pass.queue.owned());
+        let recorded = self.pass.see(&copied);
         // The copy may be under way, whatever has failed.
         self.parts.push_back(Part { staged, copied, bytes, at });
         queued.and(recorded)

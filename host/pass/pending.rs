@@ -59,7 +59,7 @@ impl<T> Pending<T> {
     ) -> Pending<T> {
         let (operation, stream) = (Box::pin(operation), stream.clone());
         let mut waiting = Box::new(Waiting { operation, at: vec![], stream, sleeper: None });
-        match waiting.go_on() {
+        match waiting.poll() {
             Poll::Ready(result) => Pending::known(result),
             Poll::Pending => Pending(State::Waiting(waiting)),
         }
@@ -133,8 +133,17 @@ impl<T> Pending<T> {
 }
 
 impl<T> Waiting<T> {
-    /// Continues the operation until it ends or waits for more events. All of `at` must have passed.
+    /// Continues the operation until it ends or waits for more events. All of `at` must have passed. An error
+    /// if the stream is being captured by now: others may have begun that since the operation began.
     fn go_on(&mut self) -> Poll<Result<T>> {
+        match self.stream.as_gpu().map_or(Ok(()), |(_, queue)| queue.refuse_capture("wait")) {
+            Ok(()) => self.poll(),
+            Err(refused) => Poll::Ready(Err(refused)),
+        }
+    }
+
+    /// Like `go_on`, on a stream that was just entered.
+    fn poll(&mut self) -> Poll<Result<T>> {
         let (polled, at) = waits::poll(|context| self.operation.as_mut().poll(context));
         self.at = at;
         match polled {

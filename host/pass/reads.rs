@@ -4,6 +4,7 @@ use std::future::Future;
 use std::ops::{Index, Range};
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::task::{Context, Poll};
 
 use super::{Pass, Region, waits};
@@ -34,13 +35,20 @@ impl Pass {
         regions.iter().map(&mut copy).collect()
     }
 
+    /// Records an event after the work that has been queued so far.
+    pub(super) fn see(&mut self, event: &Event) -> Result<()> {
+        let recorded = event.record(self.queue.owned());
+        (self.seen, self.is_ahead) = (Some(event.clone()), AtomicBool::new(false));
+        recorded
+    }
+
     /// Reads the words of several regions, one after the other, with one event, and a copy of each that is
     /// not on the host. The copies are queued at once; the words arrive when the device has reached this
     /// point. Errors of operations that produced the inputs are returned here too.
     pub fn read(&mut self, regions: &[&Region]) -> Read<'_> {
         let queued = self.copies(regions).and_then(|regions| {
             let seen = Event::new(self.gpu.core(), self.queue.number())?;
-            seen.record(self.queue.owned())?;
+            self.see(&seen)?;
             Ok(Queued { regions, seen })
         });
         Read { pass: self, queued: Some(queued) }

@@ -25,7 +25,7 @@ pub(crate) struct Spares {
 struct Spare {
     raw: RawStream,
     priority: i32,
-    /// Passes when the stream's work has; `None` if it could not be recorded.
+    /// Passes when the stream's work has; `None` if it could not be recorded, as in a capture.
     idle: Option<OwnedEvent>,
 }
 
@@ -44,14 +44,12 @@ impl Spares {
         Some(spares.swap_remove(place).raw)
     }
 
-    fn give(&self, raw: RawStream, priority: i32) {
+    fn give(&self, stream: &OwnedStream, priority: i32) {
         if self.process != fork::generation() {
             return;
         }
-        let idle = OwnedEvent::create(&self.driver).ok().filter(|event| {
-            // SAFETY: both handles are live.
-            unsafe { self.driver.record(event.raw, raw) }.is_ok()
-        });
+        let (raw, event) = (stream.raw, OwnedEvent::create(&self.driver).ok());
+        let idle = event.filter(|event| !stream.is_captured_now() && stream.record(event).is_ok());
         lock(&self.spares).push(Spare { raw, priority, idle });
     }
 }
@@ -133,6 +131,11 @@ impl OwnedStream {
         unsafe { self.driver.is_captured(self.raw) }.map_err(|failure| error(&self.driver, failure))
     }
 
+    /// Whether the stream is known to be captured; no is also the answer if the runtime gives none.
+    pub fn is_captured_now(&self) -> bool {
+        self.is_known.load(Ordering::Relaxed) && self.is_captured() == Ok(true)
+    }
+
     /// Refuses a stream that is captured into a graph: we would reuse memory and events for other work while
     /// the graph goes on using them. A stream of ours becomes part of a capture when it waits for an event
     /// that was recorded in one.
@@ -140,10 +143,13 @@ impl OwnedStream {
         if !self.is_known.load(Ordering::Relaxed) || !self.is_captured()? {
             return Ok(());
         }
-        Err(Error::invalid(
-            operation,
-            "the stream is being captured into a graph, which our work cannot be part of",
-        ))
+        Err(OwnedStream::refusal(operation))
+    }
+
+    /// The error of an operation on a stream that is captured into a graph.
+    pub fn refusal(operation: &'static str) -> Error {
+        let problem = "the stream is being captured into a graph, which our work cannot be part of";
+        Error::invalid(operation, problem)
     }
 
     /// The runtime's handle of the stream.
@@ -184,7 +190,7 @@ impl OwnedStream {
 impl Drop for OwnedStream {
     fn drop(&mut self) {
         if let Some((spares, priority)) = &self.home {
-            spares.give(self.raw, *priority);
+            spares.give(self, *priority);
         }
     }
 }

@@ -1,14 +1,17 @@
 //! Tests calls of ours while another library captures a graph, as PyTorch and JAX do: our calls neither fail
 //! nor invalidate the capture, and a captured stream is not used for work.
 
+use std::future::Future;
 use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
 
 use arrow_array::{BooleanArray, Int32Array};
 use arrow_schema::Field;
 use bowstring::compute::filter;
 use bowstring::device::testing;
-use bowstring::exchange::{export_array, from_arrow, import_array, to_arrow};
-use bowstring::{DeviceArray, Error, Stream};
+use bowstring::exchange::{export_array, export_dlpack, from_arrow, import_array, to_arrow};
+use bowstring::ffi::dlpack::DLManagedTensor;
+use bowstring::{DeviceArray, Error, Pending, Stream};
 
 use super::*;
 
@@ -32,6 +35,11 @@ fn end(native: &Native, stream: usize) -> i32 {
 /// Makes allocations of both kinds, copies in both directions, launches, waits and event queries, and
 /// releases everything.
 fn works(device: &Device) {
+    computes(device);
+    device.set_memory_kept(0);
+}
+
+fn computes(device: &Device) {
     let stream = device.stream().unwrap();
     let on = |array: ArrayRef| stream.upload(&from_arrow(&array).unwrap()).unwrap();
     let there = on(Arc::new(Int32Array::from_iter_values(0..5000)));
@@ -45,7 +53,6 @@ fn works(device: &Device) {
     assert_eq!(&to_arrow(&back).unwrap(), &expected);
     other.synchronise().unwrap();
     drop((there, mask, kept, stream, other));
-    device.set_memory_kept(0);
 }
 
 fn is_refused<T>(result: bowstring::Result<T>) {
@@ -85,12 +92,112 @@ fn a_stream_that_is_captured_is_refused() {
         is_refused(stream.upload(&host));
         is_refused(stream.download(&there));
         is_refused(stream.synchronise());
+        is_refused(stream.mark());
         assert_eq!(end(&native, stranger), 0, "{native:?}: the capture is void");
         // The stream still works as before.
         assert_eq!(&to_arrow(&stream.download(&there).unwrap()).unwrap(), &array);
         drop((there, stream));
         testing::drain(&native.device);
         destroy_stream(&native, stranger);
+        native.close();
+    }
+}
+
+/// Results that an operation on a stream has begun: each needs a number from the device.
+fn begun(rows: &DeviceArray, stream: &Stream) -> Pending<DeviceArray> {
+    let all = BooleanArray::from(vec![true; 100]);
+    filter(rows, &stream.upload(&from_arrow(&all).unwrap()).unwrap(), stream)
+}
+
+/// A capture may begin after an operation has. The operation then neither goes on in the graph nor ends in
+/// it, and its memory stays until the work from before has passed.
+#[test]
+fn a_result_that_was_begun_before_a_capture_stays_out_of_it() {
+    for native in Native::all() {
+        let stranger = native.stranger();
+        // SAFETY: the stranger's stream lives to the end of the test.
+        let stream =
+            unsafe { native.device.wrap_stream(std::ptr::without_provenance_mut(stranger)) }.unwrap();
+        let array: ArrayRef = Arc::new(Int32Array::from_iter_values(0..100));
+        let there = stream.upload(&from_arrow(&array).unwrap()).unwrap();
+        let (waited_for, mut asked, kept) =
+            (begun(&there, &stream), begun(&there, &stream), begun(&there, &stream));
+        let mut polled = Box::pin(begun(&there, &stream));
+        stream.synchronise().unwrap();
+        begin(&native, stranger);
+        is_refused(waited_for.wait());
+        assert!(asked.is_ready().unwrap(), "{native:?}: with an error");
+        is_refused(asked.wait());
+        let mut context = Context::from_waker(Waker::noop());
+        match polled.as_mut().poll(&mut context) {
+            Poll::Ready(result) => is_refused(result),
+            Poll::Pending => panic!("{native:?}: its event has passed"),
+        }
+        assert_eq!(end(&native, stranger), 0, "{native:?}: the capture is void");
+        assert_eq!(&to_arrow(&stream.download(&kept.wait().unwrap()).unwrap()).unwrap(), &array);
+
+        // Dropped while the work is still there.
+        let gate = native.gate(stranger);
+        let dropped = begun(&there, &stream);
+        let last = begun(&there, &stream);
+        begin(&native, stranger);
+        drop(dropped);
+        computes(&native.device);
+        gate.open();
+        drop(last);
+        works(&native.device);
+        assert_eq!(end(&native, stranger), 0, "{native:?}: the capture is void");
+        assert_eq!(&to_arrow(&stream.download(&there).unwrap()).unwrap(), &array, "{native:?}");
+        drop((there, stream));
+        testing::drain(&native.device);
+        destroy_stream(&native, stranger);
+        native.close();
+    }
+}
+
+/// The default stream of the calling thread only waits for our work, and a graph must not.
+#[test]
+fn the_threads_default_stream_does_not_wait_while_it_is_captured() {
+    const PER_THREAD: usize = 2;
+    for native in Native::all() {
+        // SAFETY: the default stream always lives.
+        let stream =
+            unsafe { native.device.wrap_stream(std::ptr::without_provenance_mut(PER_THREAD)) }.unwrap();
+        let array: ArrayRef = Arc::new(Int32Array::from_iter_values(0..100));
+        let there = stream.upload(&from_arrow(&array).unwrap()).unwrap();
+        let (waited_for, dropped) = (begun(&there, &stream), begun(&there, &stream));
+        begin(&native, PER_THREAD);
+        is_refused(waited_for.wait());
+        drop(dropped);
+        assert_eq!(end(&native, PER_THREAD), 0, "{native:?}: the capture is void");
+        assert_eq!(&to_arrow(&stream.download(&there).unwrap()).unwrap(), &array, "{native:?}");
+        drop((there, stream));
+        testing::drain(&native.device);
+        native.close();
+    }
+}
+
+/// A graph cannot wait for an array that is not ready.
+#[test]
+fn a_consumer_that_captures_gets_only_what_is_ready() {
+    for native in Native::all() {
+        let [maker, reader] = [native.stranger(), native.stranger()];
+        // SAFETY: the strangers' streams live to the end of the test.
+        let wrap = |handle| unsafe { native.device.wrap_stream(std::ptr::without_provenance_mut(handle)) };
+        let [making, reading] = [maker, reader].map(|handle| wrap(handle).unwrap());
+        let gate = native.gate(maker);
+        let host = from_arrow(&Int32Array::from_iter_values(0..100)).unwrap();
+        let there = making.upload(&host).unwrap();
+        begin(&native, reader);
+        is_refused(export_dlpack::<DLManagedTensor>(&there, Some(&reading)).map(drop));
+        gate.open();
+        there.wait().unwrap();
+        drop(export_dlpack::<DLManagedTensor>(&there, Some(&reading)).unwrap());
+        assert_eq!(end(&native, reader), 0, "{native:?}: the capture is void");
+        drop((there, making, reading));
+        testing::drain(&native.device);
+        destroy_stream(&native, maker);
+        destroy_stream(&native, reader);
         native.close();
     }
 }
