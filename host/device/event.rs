@@ -156,6 +156,7 @@ impl Event {
         if self.0.passed.load(Ordering::Acquire) {
             return Ok(());
         }
+        self.0.core.refuse_fork()?;
         stream.wait(self.native())
     }
 

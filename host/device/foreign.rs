@@ -37,6 +37,7 @@ impl ForeignEvent {
         if self.passed.load(Ordering::Acquire) {
             return Ok(());
         }
+        self.core.refuse_fork()?;
         stream.set_known();
         // SAFETY: `import_event` was promised that the event lives as long as `_owner`.
         let outcome = unsafe { stream.driver().wait(stream.raw(), self.raw) };
@@ -49,6 +50,7 @@ impl Ready for ForeignEvent {
     fn is_ready(&self) -> Result<bool> {
         let driver = self.core.driver();
         if !self.passed.load(Ordering::Acquire) {
+            self.core.refuse_fork()?;
             // SAFETY: as in `hold_back`.
             let passed = unsafe { driver.query(self.raw) }.map_err(|failure| error(driver, failure))?;
             self.passed.store(passed, Ordering::Release);
@@ -60,6 +62,7 @@ impl Ready for ForeignEvent {
         if self.passed.load(Ordering::Acquire) {
             return Ok(());
         }
+        self.core.refuse_fork()?;
         let driver = self.core.driver();
         self.core.count_synchronisation();
         // SAFETY: as in `hold_back`.

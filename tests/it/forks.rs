@@ -2,10 +2,13 @@
 //! on using the library.
 
 use arrow_array::{BooleanArray, Int32Array, Int64Array};
+use arrow_schema::{DataType, Field};
 use bowstring::compute::{CastOptions, TakeOptions, cast, filter, null_count, take};
-use bowstring::exchange::{from_arrow, to_arrow};
+use bowstring::device::testing::ManualEvent;
+use bowstring::exchange::{export_array, export_dlpack, from_arrow, import_array, to_arrow};
+use bowstring::ffi::dlpack::DLManagedTensor;
 use bowstring::{DeviceArray, Stream};
-use std::ffi::c_int;
+use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -61,9 +64,7 @@ fn operations(rows: usize) {
         &stream,
     )
     .wait();
-    let narrow = cast(&taken.unwrap(), &arrow_schema::DataType::Int32, &CastOptions::default(), &stream)
-        .wait()
-        .unwrap();
+    let narrow = cast(&taken.unwrap(), &DataType::Int32, &CastOptions::default(), &stream).wait().unwrap();
     assert_eq!(null_count(&narrow, &stream).wait().unwrap(), 0);
     let expected = Int32Array::from_iter_values((0..rows as i32).step_by(2));
     assert_eq!(to_arrow(&narrow).unwrap().as_ref(), &expected);
@@ -144,6 +145,12 @@ fn a_gpu_that_the_parent_opened_is_an_error() {
     let values = from_arrow(&Int32Array::from(vec![1, 2])).unwrap();
     let there = stream.upload(&values).unwrap();
     there.wait().unwrap();
+    let (event, field) = (ManualEvent::pending(), Field::new("x", DataType::Int32, true));
+    let (mut exported, schema) = export_array(&there, &field).unwrap();
+    // SAFETY: the field of the event comes after 96 bytes of others.
+    unsafe { (&raw mut exported).cast::<u8>().add(96).cast::<*mut c_void>().write(event.pointer()) };
+    // SAFETY: the library's own structs, with another event.
+    let (_, foreign) = unsafe { import_array(&mut exported, &schema, stream.device()) }.unwrap();
     let work = || {
         let refused = |error: Option<bowstring::Error>| {
             assert!(matches!(error, Some(bowstring::Error::NoDevice { .. })), "{error:?}");
@@ -152,6 +159,9 @@ fn a_gpu_that_the_parent_opened_is_an_error() {
         refused(stream.copy(&there).err());
         refused(stream.synchronise().err());
         refused(stream.mark().err());
+        refused(foreign.wait().err());
+        refused(foreign.ready().unwrap().is_ready().err());
+        refused(export_dlpack::<DLManagedTensor>(&foreign, Some(&stream)).err());
         // Nothing is asked of the device for an array that is known to be there.
         there.wait().unwrap();
     };
