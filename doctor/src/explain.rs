@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use bowstring::Error;
 use bowstring::ffi::DeviceType;
 use bowstring::images::ARCHITECTURES;
-use bowstring::internals::{NVIDIA_DRIVER, is_too_old, is_unknown, refusal};
+use bowstring::internals::{NVIDIA_DRIVER, is_absent, is_too_old, is_unknown, refusal};
 
 use super::machine::Machine;
 
@@ -76,17 +76,10 @@ fn say(state: State, words: impl Into<String>) -> Diagnosis {
 /// A library that was looked for, and the error if it was not loaded.
 pub(super) type Tried = (PathBuf, Option<String>);
 
-/// Whether an error of the loader means that the library is not installed.
-pub(super) fn is_absent(problem: &str) -> bool {
-    problem.contains("No such file")
-        || problem.contains("no such file")
-        || problem.contains("image not found")
-}
-
 /// Explains why no library of a kind of GPU could be loaded.
 pub(super) fn of_libraries(machine: &Machine, runtime: DeviceType, tried: &[Tried]) -> Diagnosis {
     let mut problems = tried.iter().filter_map(|(name, problem)| Some((name, problem.as_ref()?)));
-    if let Some((name, problem)) = problems.find(|(_, problem)| !is_absent(problem)) {
+    if let Some((name, problem)) = problems.find(|(name, problem)| !is_absent(name, problem)) {
         return say(
             State::Broken,
             format!(
@@ -348,19 +341,22 @@ fn no_device(machine: &Machine, runtime: DeviceType, code: i64) -> Diagnosis {
         DeviceType::Rocm => &["HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES"],
         _ => &["CUDA_VISIBLE_DEVICES"],
     };
-    let mut set = variables.iter().filter_map(|name| Some((*name, machine.variable(name)?)));
-    if let Some((name, value)) = set.next() {
+    let set = variables.iter().find_map(|name| Some(format!("{name} is \"{}\"", machine.variable(name)?)));
+    if !refused(machine, runtime).is_empty() {
+        // No value of the variable helps before the files may be opened.
+        let mut found = no_permission(machine, runtime);
+        found.words.extend(set.map(|set| format!(" Besides, {set}, which may hide it, too.")));
+        return found;
+    }
+    if let Some(set) = set {
         return say(
             State::Hidden,
             format!(
-                "{name} is \"{value}\", and by that there is no device (code {code}): unset it, or name one that there is."
+                "{set}, and by that there is no device (code {code}): unset it, or name one that there is."
             ),
         );
     }
     let files = machine.device_files(runtime);
-    if files.iter().any(|file| file.refused.is_some()) {
-        return no_permission(machine, runtime);
-    }
     let gpus = machine.names("proc/driver/nvidia/capabilities", "gpu");
     let instances =
         |gpu: &String| machine.names(&format!("proc/driver/nvidia/capabilities/{gpu}/mig"), "gi").len();

@@ -69,7 +69,7 @@ use crate::{Error, Result};
 pub(crate) mod shown {
     pub use super::cuda::DRIVER as NVIDIA_DRIVER;
     pub use super::driver::Takes;
-    pub use super::native::{is_too_old, is_unknown, refusal, why_not};
+    pub use super::native::{is_absent, is_too_old, is_unknown, refusal, why_not};
     pub use super::open::{RUNTIMES, count_of, library_names, open_from};
 }
 

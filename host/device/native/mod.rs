@@ -30,8 +30,8 @@ use codes::{CAPTURE_IMPLICIT, INVALID_VALUE, NO_IMAGE, NOT_READY, SUCCESS, failu
 pub(super) use codes::{INVALID_CONTEXT, outcome, refused, too_old};
 pub use codes::{is_too_old, is_unknown, refusal};
 use modules::Modules;
-pub use open::why_not;
 pub(super) use open::{Library, Opened};
+pub use open::{is_absent, why_not};
 pub(super) use runtime::{Found, Runtime, Version};
 use table::{Code, Common, Function, Word};
 

@@ -124,6 +124,39 @@ pub fn why_not(path: &Path) -> Option<String> {
     load(path).err()
 }
 
+/// Whether the reason why a library was not loaded is that there is none of this name. If another one is
+/// missing that it needs, the reason names that one.
+pub fn is_absent(path: &Path, why: &str) -> bool {
+    let name = path.display().to_string();
+    // In the words of the loaders of glibc, musl and macOS.
+    let own = why.starts_with(&format!("{name}: "))
+        || why.contains(&format!(" {name}: "))
+        || why.contains(&format!("({name}, "));
+    let needed = ["needed by", "Library not loaded"].iter().any(|words| why.contains(words));
+    let missing = ["No such file", "no such file", "image not found"].iter().any(|words| why.contains(words));
+    own && missing && !needed
+}
+
+/// Loads the first library of these names that can be loaded. Otherwise the error gives the reason for the
+/// first that is there, or for the first.
+fn first_of(names: &[&str]) -> std::result::Result<libloading::Library, String> {
+    let mut reason = None;
+    for name in names.iter().map(Path::new) {
+        let why = match load(name) {
+            Ok(library) => return Ok(library),
+            Err(why) => why,
+        };
+        let is_there = !is_absent(name, &why);
+        if is_there || reason.is_none() {
+            reason = Some(format!("{} was not loaded: {why}", name.display()));
+        }
+        if is_there {
+            break;
+        }
+    }
+    Err(reason.unwrap_or_default())
+}
+
 fn none<R: Runtime>(reason: &str) -> Error {
     Error::NoDevice { device: R::DEVICE, reason: reason.into() }
 }
@@ -162,12 +195,7 @@ impl<R: Runtime> Found<R> {
             Library::At(path) => open(path),
             Library::Installed => match mapped(R::LIBRARIES).and_then(|path| open(&path).ok()) {
                 Some(library) => Ok(library),
-                None => {
-                    // If none can be loaded, the error gives the reason for the preferred name.
-                    let mut tried = R::LIBRARIES.iter().map(|name| open(name.as_ref()));
-                    let first = tried.next().expect("a runtime's library has a name");
-                    first.or_else(|reason| tried.find_map(Result::ok).ok_or(reason))
-                }
+                None => first_of(R::LIBRARIES).map_err(|reason| none::<R>(&reason)),
             },
         }?;
         let too_old = |name| none::<R>(&lacks::<R>(&library, name));

@@ -164,12 +164,33 @@ fn a_library_that_is_none() {
         &["-Wl,-z,now"],
     );
     is_said(&machine(&root, Cuda, &lacking), "broken library", &["nobody_has_this"]);
+    // It is there, and a library that it needs is not.
+    let (root, elsewhere) = (Folder::new(), Folder::new());
+    let needed = elsewhere.library("int needed(void) { return 0; }", &["-Wl,-soname,libneeded.so.2"]);
+    let code = "int needed(void); int cuInit(void) { return needed(); }";
+    let lacking = root.library(code, &[needed.to_str().unwrap()]);
+    is_said(&machine(&root, Cuda, &lacking), "broken library", &["libneeded.so.2", "cannot be loaded"]);
     let root = Folder::new();
     let other = root.library("int something_else(void) { return 0; }", &[]);
     is_said(&machine(&root, Cuda, &other), "broken library", &["no cuInit", "has its name"]);
     let root = Folder::new();
     let stub = root.library(&fake(Cuda, &[("cuInit", "return 34;")]), &[]);
     is_said(&machine(&root, Cuda, &stub), "broken library", &["stub", "LD_LIBRARY_PATH"]);
+}
+
+#[test]
+fn a_missing_library_is_told_from_a_missing_part_of_it() {
+    let is_absent = |why: &str| bowstring::internals::is_absent("libcuda.so.1".as_ref(), why);
+    let glibc = |name: &str| format!("{name}: cannot open shared object file: No such file or directory");
+    let musl = |name: &str| format!("Error loading shared library {name}: No such file or directory");
+    let macos = |name: &str| format!("dlopen({name}, 0x0005): tried: '{name}' (no such file)");
+    for words in [glibc, musl, macos] {
+        assert!(is_absent(&words("libcuda.so.1")), "{}", words("libcuda.so.1"));
+        assert!(!is_absent(&words("libcuda.so.1.2")), "{}", words("libcuda.so.1.2"));
+    }
+    assert!(!is_absent(&format!("{} (needed by libcuda.so.1)", musl("libc.so"))));
+    let loaded = "dlopen(libcuda.so.1, 0x0005): Library not loaded: x.dylib, tried: 'x.dylib' (no such file)";
+    assert!(!is_absent(loaded));
 }
 
 #[test]
@@ -229,6 +250,8 @@ fn no_device_and_why() {
     has.open = refused;
     is_said(&has, "no permission", &["/dev/nvidia0", "permission denied", "/dev/nvidiactl"]);
     has.variables.insert("CUDA_VISIBLE_DEVICES".into(), "7".into());
+    is_said(&has, "no permission", &["/dev/nvidia0", "CUDA_VISIBLE_DEVICES is \"7\""]);
+    has.open = allowed;
     is_said(&has, "hidden by a variable", &["CUDA_VISIBLE_DEVICES is \"7\""]);
 
     let parts = "proc/driver/nvidia/capabilities/gpu0/mig";
