@@ -243,10 +243,44 @@ unsafe extern "C" fn release(array: *mut ArrowArray) {
 /// struct and hand it back. The original array knows the lengths of its buffers, which the struct does not
 /// state.
 pub(super) fn exported(array: &ArrowArray) -> Option<&DeviceArray> {
+    kept(array).and_then(|kept| kept.array.as_ref())
+}
+
+fn kept(array: &ArrowArray) -> Option<&Exported> {
     let ours: unsafe extern "C" fn(*mut ArrowArray) = release;
     array.release.filter(|theirs| std::ptr::fn_addr_eq(*theirs, ours))?;
     // SAFETY: only `node` hands out this callback, beside what it boxed, which is there until the release.
-    unsafe { array.private_data.cast::<Exported>().as_ref() }.and_then(|kept| kept.array.as_ref())
+    unsafe { array.private_data.cast::<Exported>().as_ref() }
+}
+
+/// The owner of buffer `i` of a struct, if this library exported the struct from memory that it knows. If an
+/// import shared the struct instead, each export and import of an array would nest its owner once more.
+pub(super) fn owner_of(array: &ArrowArray, i: usize, address: usize, bytes: Option<usize>) -> Option<Owner> {
+    let kept = kept(array)?;
+    let ours = kept.array.as_ref()?;
+    let zeros = ZEROS.as_ptr().addr();
+    if address == 0 || address == zeros && bytes.is_some_and(|bytes| bytes <= size_of_val(&ZEROS)) {
+        return Some(Arc::new(()));
+    }
+    let buffer = match i.checked_sub(ours.layout().validity.into()) {
+        None => kept._validity.as_ref(),
+        Some(i) => ours.buffers().get(i),
+    };
+    let Some(buffer) = buffer else { return sizes_owner(ours, address) };
+    let start = address.checked_sub(buffer.address())?;
+    let is_inside = match buffer.bytes() {
+        Some(all) => start <= all && bytes.is_none_or(|bytes| bytes <= all - start),
+        None => start == 0,
+    };
+    is_inside.then(|| buffer.owner().clone())
+}
+
+/// The owner of the sizes of an array's data buffers, if all are in device memory of one owner.
+fn sizes_owner(array: &DeviceArray, address: usize) -> Option<Owner> {
+    let mut sizes = array.buffers().iter().filter_map(Buffer::extent_at);
+    let first = sizes.next().filter(|first| first.address() == address)?;
+    let start = |size: &Buffer| Arc::as_ptr(size.owner()).addr();
+    sizes.all(|size| start(size) == start(first)).then(|| first.owner().clone())
 }
 
 /// The address on the device of the array of these buffers' sizes, if the producer stored the sizes

@@ -127,7 +127,7 @@ impl Nodes<'_> {
 
         if layout.validity && address(0) != 0 {
             // SAFETY: the caller promised a bit for each row.
-            let buffer = unsafe { self.buffer(address(0), Some(end.div_ceil(8)), 0) }?;
+            let buffer = unsafe { self.buffer(array, address(0), Some(end.div_ceil(8)), 0) }?;
             parts.validity = Some(Bitmap { buffer, offset: parts.offset });
         } else if layout.validity && array.null_count > 0 {
             return bad(".buffers[0]", format!("null, but {} rows are", array.null_count));
@@ -149,7 +149,7 @@ impl Nodes<'_> {
                 },
             };
             // SAFETY: the caller promised what the rows, or their offsets, need.
-            let buffer = unsafe { self.buffer(address(i), bytes, i) }?;
+            let buffer = unsafe { self.buffer(array, address(i), bytes, i) }?;
             let buffer = match export::exported(array).and_then(|ours| ours.buffers().get(i - first)) {
                 Some(ours) if slot == Slot::Bytes => buffer.ending_as(ours),
                 _ => buffer,
@@ -168,7 +168,7 @@ impl Nodes<'_> {
         }
         if layout.variadic {
             // SAFETY: the caller promised the address of every buffer.
-            unsafe { self.variadic(&address, expected..n_buffers - 1, parts) }?;
+            unsafe { self.variadic(array, &address, expected..n_buffers - 1, parts) }?;
         }
         // SAFETY: the caller promised run ends for the length, and the children have been imported.
         unsafe { extents::run_ends(&parts.data_type, &parts.children, (parts.len, end), self.host_reads) }
@@ -181,6 +181,7 @@ impl Nodes<'_> {
     /// The addresses are those of the struct's buffers.
     unsafe fn variadic(
         &self,
+        array: &ArrowArray,
         address: &dyn Fn(usize) -> usize,
         buffers: std::ops::Range<usize>,
         parts: &mut Parts,
@@ -194,7 +195,7 @@ impl Nodes<'_> {
             return bad(&format!(".buffers[{last}]"), "null, but there are data buffers");
         }
         // SAFETY: the caller promised a size for each data buffer.
-        let numbers = unsafe { self.buffer(sizes, Some(8 * count), last) }?;
+        let numbers = unsafe { self.buffer(array, sizes, Some(8 * count), last) }?;
         // Some producers keep the sizes in host memory, some on the device. The latter are read only when
         // they are needed.
         let known = self.host_reads || self.on_host(sizes)?;
@@ -207,7 +208,7 @@ impl Nodes<'_> {
             let bytes = bytes.or((address(i) == 0).then_some(0));
             // SAFETY: the caller promised that many bytes, or as many as the size on the device says.
             parts.buffers.push(unsafe {
-                let buffer = self.buffer(address(i), bytes, i)?;
+                let buffer = self.buffer(array, address(i), bytes, i)?;
                 match bytes {
                     Some(_) => buffer,
                     None => buffer.said_by(numbers.slice(8 * n, Some(8))),
@@ -230,7 +231,13 @@ impl Nodes<'_> {
     /// # Safety
     ///
     /// The memory, if any, is as long as that for as long as the owner lives.
-    unsafe fn buffer(&self, address: usize, bytes: Option<usize>, i: usize) -> Result<Buffer> {
+    unsafe fn buffer(
+        &self,
+        array: &ArrowArray,
+        address: usize,
+        bytes: Option<usize>,
+        i: usize,
+    ) -> Result<Buffer> {
         let part = format!(".buffers[{i}]");
         if address == 0 && bytes != Some(0) {
             let needed = bytes.map_or("some".into(), |bytes| bytes.to_string());
@@ -240,7 +247,8 @@ impl Nodes<'_> {
         if !fits(address, bytes_at_least) {
             return bad(&part, format!("{bytes_at_least} bytes go past the end of memory"));
         }
-        // SAFETY: the caller's promise.
-        Ok(unsafe { Buffer::new(address, bytes, self.owner.clone()) })
+        let owner = export::owner_of(array, i, address, bytes).unwrap_or_else(|| self.owner.clone());
+        // SAFETY: the caller's promise; an array of ours has the memory for as long as that owner lives.
+        Ok(unsafe { Buffer::new(address, bytes, owner) })
     }
 }

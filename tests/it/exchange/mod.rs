@@ -17,6 +17,7 @@ pub mod foreign_tensor;
 mod fuzz;
 mod hostile;
 mod places;
+mod rounds;
 mod samples;
 mod streams;
 mod structs;
