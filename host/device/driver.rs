@@ -178,6 +178,11 @@ pub(crate) trait Driver: Send + Sync {
     /// Frees memory once the work that is on `stream` now has passed. The memory is gone even if this fails.
     unsafe fn free(&self, address: usize, stream: RawStream) -> Outcome;
 
+    /// Whether [`Driver::free`] blocks until the work on the stream has passed.
+    fn free_waits(&self) -> bool {
+        false
+    }
+
     /// Bounds the freed memory that the runtime keeps from now on, where it keeps any: it releases the rest
     /// to the system by the host's next wait for the device.
     fn keep(&self, _bytes: usize) -> Outcome {

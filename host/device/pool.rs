@@ -50,6 +50,19 @@ impl State {
     fn keeps_too_much(&self) -> bool {
         self.keep.is_some_and(|keep| self.usage.kept > keep)
     }
+
+    /// Takes out the oldest of the largest blocks, or, with `passed_first`, of the largest whose last use has
+    /// passed, if there are any.
+    fn unkept(&mut self, passed_first: bool) -> Option<Free> {
+        let mut fronts = self.free.iter().rev().filter_map(|(class, blocks)| Some((*class, blocks.front()?)));
+        let largest = fronts.clone().next()?;
+        let has_passed = |(_, front): &(usize, &Free)| front.used.has_passed();
+        let passed = if passed_first { fronts.find(has_passed) } else { None };
+        let (class, _) = passed.unwrap_or(largest);
+        let block = self.free.get_mut(&class)?.pop_front();
+        self.usage.kept -= class;
+        block
+    }
 }
 
 struct Free {
@@ -224,26 +237,23 @@ impl DevicePool {
         self.trim(State::keeps_too_much);
     }
 
-    /// Releases kept blocks, largest first, while `more` returns true.
+    /// Releases kept blocks, largest first, while `more` returns true. If the runtime frees memory only while
+    /// the host waits, blocks that need no wait come first.
     fn trim(&self, more: impl Fn(&State) -> bool) {
+        let waits = matches!(self.source, Source::Driver) && self.core.driver().free_waits();
         loop {
             let block = {
                 let mut state = lock(&self.state);
                 if !more(&state) {
                     return;
                 }
-                let Some(mut largest) = state.free.last_entry() else { return };
-                let class = *largest.key();
-                let block = largest.get_mut().pop_front();
-                if largest.get().is_empty() {
-                    largest.remove();
-                }
-                state.usage.kept -= if block.is_some() { class } else { 0 };
-                block
+                state.unkept(waits)
             };
-            if let Some(block) = block {
-                block.release(self.core.service());
+            let Some(block) = block else { return };
+            if waits && !block.used.has_passed() {
+                self.core.count_synchronisation();
             }
+            block.release(self.core.service());
         }
     }
 }

@@ -278,13 +278,15 @@ impl<R: Runtime> Driver for Native<R> {
     }
 
     unsafe fn free(&self, address: usize, stream: RawStream) -> Outcome {
-        let functions = self.functions();
         if self.ordered_memory {
-            return unsafe { self.make(&functions.free, |f| f(address, stream.0)) };
+            return unsafe { self.make(&self.functions().free, |f| f(address, stream.0)) };
         }
-        // The pool keeps memory, so this seldom blocks.
         let passed = unsafe { self.synchronise(stream) };
-        unsafe { self.make(&functions.free_now, |f| f(address)) }.and(passed)
+        unsafe { self.make(&self.functions().free_now, |f| f(address)) }.and(passed)
+    }
+
+    fn free_waits(&self) -> bool {
+        !self.ordered_memory
     }
 
     fn keep(&self, bytes: usize) -> Outcome {
@@ -295,10 +297,8 @@ impl<R: Runtime> Driver for Native<R> {
     }
 
     fn trim(&self) -> Outcome {
-        if !self.ordered_memory {
-            return Ok(());
-        }
-        unsafe { self.current(|| self.runtime.trim()) }
+        let trim = || unsafe { self.current(|| self.runtime.trim()) };
+        self.ordered_memory.then(trim).unwrap_or(Ok(()))
     }
 
     unsafe fn alloc_pinned(&self, bytes: usize) -> Outcome<*mut u8> {

@@ -5,6 +5,7 @@ mod captures;
 mod equivalence;
 mod errors;
 mod foreign;
+mod kept;
 mod polls;
 mod releases;
 mod several;
