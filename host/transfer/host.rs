@@ -6,7 +6,7 @@
 //! To the device, each 16 MiB have pinned memory and a copy of their own, which starts as soon as threads
 //! have filled them. To the host, a kernel first gathers the small buffers, and each large one has a copy of
 //! its own. A downloaded block stays in pinned memory, unless it has more than 256 MiB. No copy needs more
-//! pinned memory than that.
+//! pinned memory than that. Either kind of memory counts against the host's limit.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -184,10 +184,12 @@ async fn download_sized(mut pass: Pass, arrays: &[DeviceArray]) -> Result<Vec<De
 
 /// Downloads a block to pinned memory, which stays the block's.
 fn download_whole(pass: &mut Pass, block_layout: &BlockLayout, size: &BlockSize) -> Result<Buffer> {
+    // Pinned memory is the host's, too, so it counts against the host's limit while the result lives.
+    let reserved = pass.stream().device().host_pool().reserve(size.total)?;
     let mut staged = pass.stage(size.total)?;
     fill_gaps(block_layout, size, staged.pinned_mut().bytes_mut());
     let staged = Arc::new(staged);
-    let block = pinned_buffer(&staged, size.total);
+    let block = pinned_buffer(&staged, size.total).kept_with(Arc::new(reserved));
     // From here on the device may write the block, even if a later step fails.
     pass.keep(Kept::Buffer(block.clone()));
     for (from, bytes, at) in ranges(pass, block_layout, size)? {

@@ -236,3 +236,29 @@ fn what_is_put_together_on_the_way_counts() {
     drop(selection);
     assert_eq!(pool.usage().in_use, 0);
 }
+
+/// A download stays in pinned memory, which is the host's, too.
+#[test]
+fn a_download_counts_while_its_result_lives() {
+    const NAME: &str = "memory::a_download_counts_while_its_result_lives";
+    if children::case().is_none() {
+        return children::run(NAME, "downloads", None, 60, &[]);
+    }
+    let device = Device::cpu();
+    let (pool, stream) = (device.host_pool(), Device::emulated().stream().unwrap());
+    let there = stream.upload(&from_arrow(&Int64Array::from_iter_values(0..100_000)).unwrap()).unwrap();
+    let before = pool.usage().in_use;
+    let here = stream.download(&there).unwrap();
+    here.wait().unwrap();
+    assert!(pool.usage().in_use >= before + 800_000, "{:?}", pool.usage());
+    let part = here.slice(5, 10).unwrap();
+    drop(here);
+    assert!(pool.usage().in_use >= before + 800_000, "{:?}", pool.usage());
+    drop(part);
+    stream.synchronise().unwrap();
+    assert_eq!(pool.usage().in_use, before);
+    pool.set_limit(before + 700_000);
+    assert!(matches!(stream.download(&there), Err(Error::OutOfMemory { bytes: 800_000.., .. })));
+    pool.set_limit(usize::MAX);
+    stream.download(&there).unwrap().wait().unwrap();
+}
