@@ -100,7 +100,7 @@ fn upload(stream: &Stream, arrays: &[DeviceArray]) -> Result<Vec<DeviceArray>> {
 }
 
 /// Arrays, of which those that do not stay are replaced by others.
-fn in_their_places(
+pub(super) fn in_their_places(
     arrays: &[DeviceArray],
     stays: impl Fn(&DeviceArray) -> bool,
     moved: Vec<DeviceArray>,

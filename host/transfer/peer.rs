@@ -3,6 +3,7 @@
 
 use super::block::{BlockLayout, gather};
 use super::extents::sized;
+use super::host::in_their_places;
 use crate::array::{Columns, DeviceArray};
 use crate::device::Stream;
 use crate::pass::{Pass, Pending};
@@ -30,8 +31,14 @@ impl Stream {
 
 fn transfer(to: &Stream, arrays: Vec<DeviceArray>, from: &Stream) -> Result<Pending<Vec<DeviceArray>>> {
     let (here, there) = (to.device().place(), from.device().place());
-    if arrays.iter().all(|array| array.place() == here) {
+    let stays = move |array: &DeviceArray| array.place() == here;
+    let moved: Vec<DeviceArray> = arrays.iter().filter(|array| !stays(array)).cloned().collect();
+    if moved.is_empty() {
         return Ok(Pending::known(Ok(arrays)));
+    }
+    if moved.len() < arrays.len() {
+        let moved = transfer(to, moved, from)?;
+        return Ok(moved.map(move |moved| Ok(in_their_places(&arrays, stays, moved))));
     }
     if here.device_type != there.device_type {
         return Err(Error::invalid(

@@ -46,6 +46,19 @@ fn a_batch_moves_across_devices_with_one_copy() {
         // A column that is already here stays, and transfers between two runtimes are refused.
         let again = here.transfer(&moved.columns()[1], &there).unwrap();
         assert_eq!(again.buffers()[0].address(), moved.columns()[1].buffers()[0].address());
+        // So does one beside another that comes.
+        let all = there.upload(&batch_from_arrow(&host).unwrap()).unwrap();
+        let mut mixed = all.columns().to_vec();
+        mixed[1] = again.clone();
+        let mixed = DeviceBatch::try_new(all.schema().clone(), mixed, all.len()).unwrap();
+        let mixed = here.transfer(&mixed, &there).unwrap();
+        assert_eq!(mixed.columns()[1].buffers()[0].address(), again.buffers()[0].address(), "{name}");
+        assert!(mixed.columns().iter().all(|column| column.place() == to.place()), "{name}");
+        let back = here.download(&mixed).unwrap();
+        for (ours, theirs) in back.columns().iter().zip(host.columns()) {
+            assert_same_rows(&rows(&to_arrow(ours).unwrap()), &rows(theirs), &format_args!("{name}"));
+        }
+        drop((all, mixed));
         let cpu = bowstring::Stream::cpu();
         assert!(matches!(cpu.transfer(&again, &here), Err(Error::Invalid { .. })));
         drop((moved, back, again, there, here));
