@@ -241,14 +241,25 @@ impl Core {
     /// work has passed.
     fn fence(&self) {
         let released = std::mem::take(&mut lock(&self.released).released);
+        self.fence_these(released);
+    }
+
+    fn fence_these(&self, released: Vec<Released>) {
         if released.is_empty() {
             return;
         }
         let (fenced, unfenced) = fence(&self.driver, released);
+        let mut consumers = lock(&self.released);
+        if consumers.closed {
+            // The device was closed meanwhile, so no operation looks at what is held.
+            drop(consumers);
+            fenced.into_iter().for_each(|fenced| fenced.leave_to(&self.service));
+            return unfenced.into_iter().for_each(|released| let_go_late(&self.service, released));
+        }
+        consumers.released.extend(unfenced);
         for fenced in fenced {
             self.hold(fenced.number(), Box::new(fenced));
         }
-        lock(&self.released).released.extend(unfenced);
     }
 
     /// Marks the device as gone: memory released from now on is no longer kept for a later operation.
@@ -313,3 +324,6 @@ fn release(passed: Vec<Box<dyn Held>>) {
         held.settle();
     }
 }
+
+#[cfg(test)]
+mod tests;

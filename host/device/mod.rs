@@ -193,6 +193,8 @@ impl Drop for Inner {
         }
         gpu.drain();
         gpu.close();
+        // Another thread may have fenced released memory in between.
+        gpu.drain();
         gpu.pool().set_keep(0);
     }
 }

@@ -96,6 +96,13 @@ impl Fenced {
     pub fn wait(&self) {
         let _ = self.event.synchronise();
     }
+
+    /// Drops the arrays. Memory freed on the service stream from now on waits for their consumer's work.
+    pub fn leave_to(self, service: &OwnedStream) {
+        if service.wait(&self.event).is_err() {
+            self.wait();
+        }
+    }
 }
 
 /// Records one event on each consumer's stream. The second result is the arrays whose stream is being
@@ -138,9 +145,5 @@ fn recorded(stream: &OwnedStream) -> Result<Option<OwnedEvent>> {
 /// consumer's stream.
 pub(super) fn let_go_late(service: &OwnedStream, released: Released) {
     let (fenced, _captured) = fence(service.driver(), vec![released]);
-    for fenced in fenced {
-        if service.wait(&fenced.event).is_err() {
-            fenced.wait();
-        }
-    }
+    fenced.into_iter().for_each(|fenced| fenced.leave_to(service));
 }
