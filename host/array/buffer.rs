@@ -37,7 +37,8 @@ impl Buffer {
     ///
     /// The memory must be readable on its device for `bytes` (if unknown: for what the rows of the array
     /// need, or its last offset says), and must not change, for as long as `owner` lives. A null address must
-    /// have zero bytes.
+    /// have zero bytes. Every array that is built from the buffer must have a [`Place`](super::Place) whose
+    /// device reaches the memory: the place, which the buffer does not know, says who follows the address.
     #[allow(unsafe_code)]
     pub unsafe fn new(address: usize, bytes: Option<usize>, owner: Owner) -> Buffer {
         Buffer { address, extent: bytes.map_or(Extent::Unbound, Extent::Bytes), owner }

@@ -33,9 +33,10 @@ pub struct Parts {
     pub children: Vec<DeviceArray>,
     /// The values of a dictionary array; `None` for other types.
     pub dictionary: Option<DeviceArray>,
-    /// The device memory that holds the buffers.
+    /// The device memory that holds the buffers. Nothing checks that it does: another place breaks the
+    /// promise that was made to [`Buffer::new`].
     pub place: Place,
-    /// The event after which the contents may be read; `None` if they may be read now.
+    /// The event after which the contents may be read; `None` if they may be read now. The same holds for it.
     pub ready: Option<Arc<dyn Ready>>,
 }
 
