@@ -196,11 +196,18 @@ fn pushed(plan: &Plan, at: usize, keys: &Arc<JoinKeys>) -> Result<Option<Plan>> 
         });
         return over(plan, all.collect()).map(Some);
     }
+    if let Some(filter) = plan.downcast_ref::<FilterExec>() {
+        // Two numbers a row are read for this filter, and all columns of the rows that the other one keeps are
+        // copied.
+        let at = filter.projection().as_ref().map_or(Some(at), |columns| columns.get(at).copied());
+        return match at {
+            Some(at) => over(plan, vec![filtered(filter.input(), at, keys)?]).map(Some),
+            None => Ok(None),
+        };
+    }
     // Nodes that are cheap, or work better below a filter.
     let at = if let Some(projection) = plan.downcast_ref::<ProjectionExec>() {
         column(&projection.expr()[at].expr)
-    } else if let Some(filter) = plan.downcast_ref::<FilterExec>() {
-        filter.projection().as_ref().map_or(Some(at), |columns| columns.get(at).copied())
     } else {
         let passes = plan.is::<CoalescePartitionsExec>()
             || plan.is::<SortPreservingMergeExec>()
