@@ -208,7 +208,10 @@ mod tests {
         check(&[all(i64::MAX - 9..i64::MAX)], &[all(i64::MAX - 99..i64::MAX), long(vec![Some(i64::MIN)])]);
         let unsigned =
             Arc::new(UInt64Array::from(vec![Some(u64::MAX), None, Some(u64::MAX - 100)])) as ArrayRef;
-        check(&[unsigned.clone()], &[Arc::new(UInt64Array::from_iter_values([0, 1 << 63, u64::MAX - 1]))]);
+        check(
+            std::slice::from_ref(&unsigned),
+            &[Arc::new(UInt64Array::from_iter_values([0, 1 << 63, u64::MAX - 1]))],
+        );
         check(&[unsigned.slice(1, 2)], &[unsigned.slice(0, 1)]);
         check(
             &[Arc::new(Int16Array::from(vec![-5, 5]))],
