@@ -57,8 +57,8 @@ impl FirstStep {
         Some(FirstStep { node: [node.clone()], steps, always, added: 0 })
     }
 
-    /// Whether DataFusion's answer is the same in one step and in two. Its least and greatest floats, variances
-    /// and sets of distinct values are not, for some values.
+    /// Whether DataFusion's answer is the same in one step and in two. Its least and greatest floats,
+    /// variances and sets of distinct values are not, for some values.
     pub fn can_be_added(&self) -> bool {
         let exact = |function: &Arc<AggregateFunctionExpr>| {
             let floats = function.expressions().iter().any(|argument| {

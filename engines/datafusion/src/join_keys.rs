@@ -69,8 +69,8 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Execution {
-    /// Opens a partition of the left side, one of so many. One that is opened again has other keys, perhaps: then
-    /// none are known.
+    /// Opens a partition of the left side, one of so many. One that is opened again has other keys, perhaps:
+    /// then none are known.
     pub fn open(
         self: Arc<Self>,
         partition: usize,
@@ -98,8 +98,8 @@ impl Execution {
     /// All keys, once they are known; `None` if they are not, and it is no use to wait.
     ///
     /// This never waits for a partition of the join that may itself wait for this: only the right side waits,
-    /// and no partition of the join reads it before its own left side has ended. Once one has, this waits only
-    /// if all others are being read, since a consumer may read one partition after the other.
+    /// and no partition of the join reads it before its own left side has ended. Once one has, this waits
+    /// only if all others are being read, since a consumer may read one partition after the other.
     pub async fn known(&self) -> Option<Arc<KeyBits>> {
         loop {
             let changed = self.changed.notified();
@@ -227,7 +227,7 @@ mod tests {
         let execution = Arc::new(Execution::default());
         let [mut one, mut other] =
             [0, 1].map(|partition| execution.clone().open(partition, 2, memory(&pool)));
-        // Nobody reads the other side yet.
+        // The other side is not read yet.
         assert!(execution.known().now_or_never().is_none());
         one.start();
         one.add(&keys(3));

@@ -31,7 +31,7 @@ use crate::streams::{BatchSource, stream_of_batches};
 /// After so many rows, a filter that keeps most of them ends.
 const TRIED: usize = 1 << 16;
 
-/// What a node does with the keys of joins.
+/// The use that a node makes of the keys of joins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
     /// Adds those of each column to the keys of its join.

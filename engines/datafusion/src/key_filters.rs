@@ -1,7 +1,8 @@
 //! Puts filters by the keys of joins into plans, far below the joins.
 //!
-//! The one idea: a row of a join's right side that has none of the left side's keys is dropped by the join, so
-//! it can be dropped where it is read. In between it would be moved to other partitions, joined and grouped.
+//! The one idea: a row of a join's right side that has none of the left side's keys is dropped by the join,
+//! so it can be dropped where it is read. In between it would be moved to other partitions, joined and
+//! grouped.
 
 use std::sync::Arc;
 
@@ -79,14 +80,15 @@ impl Planner {
     }
 }
 
-/// Whether a join drops each row of its right side that has no partner, and does not ask whether there are any.
+/// Whether a join drops each row of its right side that has no partner, and does not ask whether there are
+/// any.
 fn drops_right_rows(join: &HashJoinExec) -> bool {
     let drops = matches!(join.join_type(), Inner | Left | LeftSemi | LeftAnti | LeftMark | RightSemi);
     drops && !join.null_aware && join.null_equality() == NullEquality::NullEqualsNothing
 }
 
-/// A semi join with its sides swapped, if the right one is likely to have much fewer keys; `None` if it is not.
-/// DataFusion compares the bytes of the sides, and those of the tables below if it knows nothing else.
+/// A semi join with its sides swapped, if the right one is likely to have much fewer keys; `None` if it is
+/// not. DataFusion compares the bytes of the sides, and those of the tables below if it knows nothing else.
 fn with_fewer_left_rows(plan: &Plan) -> Result<Option<Plan>> {
     let Some(join) = plan.downcast_ref::<HashJoinExec>() else { return Ok(None) };
     let swapped = match join.join_type() {
@@ -150,8 +152,8 @@ fn same_types(left: &Plan, from: usize, right: &Plan, to: usize) -> bool {
     left.schema().field(from).data_type() == right.schema().field(to).data_type()
 }
 
-/// A plan with a filter by a column as far below as possible, so that it spares an operator work; `None` if it
-/// would be at the top, or above nodes that cost little.
+/// A plan with a filter by a column as far below as possible, so that it spares an operator work; `None` if
+/// it would be at the top, or above nodes that cost little.
 fn pushed(plan: &Plan, at: usize, keys: &Arc<JoinKeys>) -> Result<Option<Plan>> {
     // Other rows would be the first ones.
     if plan.fetch().is_some() {
@@ -197,8 +199,8 @@ fn pushed(plan: &Plan, at: usize, keys: &Arc<JoinKeys>) -> Result<Option<Plan>> 
         return over(plan, all.collect()).map(Some);
     }
     if let Some(filter) = plan.downcast_ref::<FilterExec>() {
-        // Two numbers a row are read for this filter, and all columns of the rows that the other one keeps are
-        // copied.
+        // Two numbers a row are read for this filter, and all columns of the rows that the other one keeps
+        // are copied.
         let at = filter.projection().as_ref().map_or(Some(at), |columns| columns.get(at).copied());
         return match at {
             Some(at) => over(plan, vec![filtered(filter.input(), at, keys)?]).map(Some),
@@ -233,8 +235,9 @@ fn is_round_robin(exchange: &RepartitionExec) -> bool {
     matches!(exchange.partitioning(), datafusion::physical_plan::Partitioning::RoundRobinBatch(_))
 }
 
-/// The columns of a join's sides by which rows can be dropped in place of a column of its result. If only rows
-/// with some keys are wanted from a side whose rows all stay, or of which both stay, its partners have these keys.
+/// The columns of a join's sides by which rows can be dropped in place of a column of its result. If only
+/// rows with some keys are wanted from a side whose rows all stay, or of which both stay, its partners have
+/// these keys.
 fn below_join(join: &HashJoinExec, at: usize) -> (Option<usize>, Option<usize>) {
     let at = match &join.projection {
         Some(columns) => columns[at],

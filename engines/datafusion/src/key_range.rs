@@ -1,8 +1,8 @@
 //! The groups of keys that are integers of a short range, batch after batch.
 //!
 //! The one idea: such a key finds its group in an array, at its distance from the least key, without a hash.
-//! The range grows with the keys. If it becomes long for the number of groups, DataFusion's hash table goes on
-//! from there.
+//! The range grows with the keys. If it becomes long for the number of groups, DataFusion's hash table goes
+//! on from there.
 
 use std::sync::Arc;
 
@@ -31,8 +31,8 @@ pub(crate) fn has_range(of: &DataType) -> bool {
     matches!(of, Int16 | Int32 | Int64 | UInt16 | UInt32 | UInt64 | Date32)
 }
 
-/// The groups of keys of a schema: in an array of at most `most_bytes` if there is one key that is an integer,
-/// else DataFusion's.
+/// The groups of keys of a schema: in an array of at most `most_bytes` if there is one key that is an
+/// integer, else DataFusion's.
 pub(crate) fn groups_of(keys: &SchemaRef, most_bytes: usize) -> Result<Box<dyn GroupValues>> {
     let theirs = || new_group_values(keys.clone(), &GroupOrdering::None);
     let [key] = &keys.fields()[..] else { return theirs() };
@@ -53,7 +53,7 @@ pub(crate) fn groups_of(keys: &SchemaRef, most_bytes: usize) -> Result<Box<dyn G
 struct KeyRange<T: ArrowPrimitiveType> {
     /// For each key, one more than its group; zero if it has none.
     places: Places<u32>,
-    /// The most places.
+    /// The number of places for which there is memory.
     most: u64,
     /// The key of each group. That of the null group is any.
     keys: Vec<T::Native>,

@@ -1,6 +1,6 @@
 //! DataFusion on bowstring: an optimizer rule that replaces chains of filters, projections and aggregates by
-//! operators that run on a device, in host memory or on a GPU, with DataFusion's own meaning. On the CPU, it adds
-//! filters that drop rows without a partner in a join where they are read.
+//! operators that run on a device, in host memory or on a GPU, with DataFusion's own meaning. On the CPU, it
+//! adds filters that drop rows without a partner in a join where they are read.
 //!
 //! ```
 //! # use bowstring_datafusion::session;

@@ -32,8 +32,8 @@ impl<P: Copy + Default> Places<P> {
         true
     }
 
-    /// Moves the places to an array for `needed` numbers from `least` on, and for more: twice as many as there
-    /// were, so that numbers that come one after the other do not move them each time.
+    /// Moves the places to an array for `needed` numbers from `least` on, and for more: twice as many as
+    /// there were, so that numbers that come one after the other do not move them each time.
     fn grow(&mut self, least: i64, needed: usize, below: bool, most: u64) {
         let twice = (2 * self.places.len() as u64).min(most) as usize;
         let mut len = needed.max(twice);
