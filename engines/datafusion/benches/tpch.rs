@@ -1,5 +1,6 @@
 //! Times TPC-H's queries with DataFusion alone, with DataFusion again (the difference is noise), and with
-//! bowstring on the CPU; from memory and from Parquet files; then with DuckDB and polars, on the same files.
+//! bowstring on the CPU; from memory and from Parquet files; then with DuckDB and polars, on the same files and
+//! on their own tables in memory.
 //! Rounds are interleaved, so that other load on the machine affects all engines alike. The table shows
 //! medians.
 //!
