@@ -69,13 +69,14 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Execution {
-    /// Opens a partition of the left side, one of so many. One that is opened again has other keys, perhaps:
-    /// then none are known.
+    /// Opens a partition of the left side, one of so many. A range of its keys takes at most some bytes of the
+    /// memory. One that is opened again has other keys, perhaps: then none are known.
     pub fn open(
         self: Arc<Self>,
         partition: usize,
         partitions: usize,
         memory: MemoryReservation,
+        most_bytes: usize,
     ) -> Collector {
         let mut state = locked(&self.state);
         state.opened.resize(partitions, false);
@@ -87,7 +88,7 @@ impl Execution {
         drop(state);
         Collector {
             execution: self,
-            keys: KeyBits::default(),
+            keys: KeyBits::with_at_most(most_bytes),
             memory,
             started: false,
             given_up: false,
@@ -183,6 +184,10 @@ impl Collector {
 
     /// Says that the partition has been read to its end.
     pub fn end(mut self) {
+        self.ends();
+    }
+
+    fn ends(&mut self) {
         self.ended = true;
         let (keys, memory) = (std::mem::take(&mut self.keys), self.memory.take());
         self.execution.change(|state| state.end(keys, memory));
@@ -198,9 +203,10 @@ impl Collector {
 
 impl Drop for Collector {
     fn drop(&mut self) {
-        // A partition that was not read to its end leaves the keys unknown.
+        // Its reader needs no more rows, so no more keys have partners. It may have needed those before.
         if !self.ended && !self.given_up {
-            self.give_up();
+            self.start();
+            self.ends();
         }
     }
 }
@@ -226,7 +232,7 @@ mod tests {
         let pool: Arc<dyn MemoryPool> = Arc::new(GreedyMemoryPool::new(1 << 20));
         let execution = Arc::new(Execution::default());
         let [mut one, mut other] =
-            [0, 1].map(|partition| execution.clone().open(partition, 2, memory(&pool)));
+            [0, 1].map(|partition| execution.clone().open(partition, 2, memory(&pool), usize::MAX));
         // The other side is not read yet.
         assert!(execution.known().now_or_never().is_none());
         one.start();
@@ -245,29 +251,41 @@ mod tests {
         assert!(!all.contain(&keys(4)).value(0));
         assert!(pool.reserved() >= all.size());
         // Read again, they may be others.
-        drop(execution.clone().open(1, 2, memory(&pool)));
+        drop(execution.clone().open(1, 2, memory(&pool), usize::MAX));
         assert!(execution.known().now_or_never().unwrap().is_none() && execution.is_lost());
         assert_eq!(pool.reserved(), 0);
     }
 
     #[test]
-    fn a_partition_that_does_not_end_leaves_them_unknown() {
+    fn a_partition_without_memory_leaves_them_unknown() {
         let pool: Arc<dyn MemoryPool> = Arc::new(GreedyMemoryPool::new(1000));
         let opened = |partitions| {
             let execution = Arc::new(Execution::default());
-            let mut collector = execution.clone().open(0, partitions, memory(&pool));
+            let mut collector = execution.clone().open(0, partitions, memory(&pool), usize::MAX);
             collector.start();
             (execution, collector)
         };
-        let (execution, collector) = opened(1);
-        drop(collector);
-        assert!(execution.known().now_or_never().unwrap().is_none() && execution.is_lost());
-        // Nor do keys for which there is no memory.
         let (execution, mut collector) = opened(1);
         collector.add(&(Arc::new(Int64Array::from(vec![0, 1 << 40])) as ArrayRef));
         collector.end();
         assert!(execution.known().now_or_never().unwrap().is_none() && execution.is_lost());
         assert_eq!(pool.reserved(), 0);
+    }
+
+    #[test]
+    fn a_partition_that_is_not_read_to_its_end_has_the_keys_so_far() {
+        let pool: Arc<dyn MemoryPool> = Arc::new(GreedyMemoryPool::new(1000));
+        let execution = Arc::new(Execution::default());
+        let [mut one, other] =
+            [0, 1].map(|partition| execution.clone().open(partition, 2, memory(&pool), usize::MAX));
+        one.start();
+        one.add(&keys(3));
+        drop(one);
+        assert!(execution.known().now_or_never().unwrap().is_none());
+        // This one was never read.
+        drop(other);
+        let all = execution.known().now_or_never().unwrap().unwrap();
+        assert!(all.contain(&keys(3)).value(0) && !all.contain(&keys(4)).value(0));
     }
 
     #[test]

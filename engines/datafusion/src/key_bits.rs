@@ -24,8 +24,10 @@ const HASHED: usize = 1 << 16;
 pub(crate) struct KeyBits {
     /// For each 64 numbers of the range, which of them are keys.
     range: Places<u64>,
-    /// The number of keys that were added.
-    added: u64,
+    /// The number of keys in the range when they were last counted.
+    counted: u64,
+    /// The bytes that the range may have; `None` if no one limits them.
+    most_bytes: Option<usize>,
     /// The bits at hashes, in place of the range.
     hashed: Option<Vec<u64>>,
 }
@@ -37,6 +39,11 @@ fn hashed(key: i64) -> (usize, u64) {
 }
 
 impl KeyBits {
+    /// An empty set whose range never takes more than some bytes.
+    pub fn with_at_most(bytes: usize) -> KeyBits {
+        KeyBits { most_bytes: Some(bytes), ..KeyBits::default() }
+    }
+
     /// Adds the keys of an array of integers or dates.
     pub fn add(&mut self, keys: &ArrayRef) {
         downcast_integer_array!(
@@ -48,9 +55,8 @@ impl KeyBits {
 
     fn add_all<T: ArrowPrimitiveType>(&mut self, keys: &PrimitiveArray<T>) {
         let Some((least, greatest)) = ends(keys) else { return };
-        self.added += keys.len() as u64;
         let all = keys.iter().flatten().map(number);
-        match self.words(least >> 6, greatest >> 6) {
+        match self.words(least >> 6, greatest >> 6, keys.len() as u64) {
             (base, Words::Range(words)) => {
                 all.for_each(|key| words[(key >> 6).wrapping_sub(base) as usize] |= 1 << (key & 63));
             }
@@ -58,10 +64,10 @@ impl KeyBits {
         }
     }
 
-    /// The words of a range that has these words too, and the first one's number; or those of hashes.
-    fn words(&mut self, least: i64, greatest: i64) -> (i64, Words<'_>) {
-        let most = SHORT.max(self.added.saturating_mul(SPARSE)) / 64;
-        if self.hashed.is_none() && !self.range.reach(least, greatest, most) {
+    /// The words of a range that has these words too, and the first one's number; or those of hashes. So many
+    /// keys come with these words.
+    fn words(&mut self, least: i64, greatest: i64, more: u64) -> (i64, Words<'_>) {
+        if self.hashed.is_none() && !self.reaches(least, greatest, more) {
             let mut words = vec![0; HASHED];
             for (word, bits) in keys_in(&std::mem::take(&mut self.range)).map(hashed) {
                 words[word] |= bits;
@@ -77,9 +83,25 @@ impl KeyBits {
         }
     }
 
+    /// Makes places for words of the range. Returns whether it is still short enough. Rows may repeat a key, so
+    /// keys are counted, but only if the range would else be too long.
+    fn reaches(&mut self, least: i64, greatest: i64, more: u64) -> bool {
+        let limit = self.most_bytes.map_or(u64::MAX, |bytes| (bytes / size_of::<u64>()) as u64);
+        let most = |counted: u64| (SHORT.max((counted + more).saturating_mul(SPARSE)) / 64).min(limit);
+        if self.range.reach(least, greatest, most(self.counted)) {
+            return true;
+        }
+        self.counted = self.count();
+        self.range.reach(least, greatest, most(self.counted))
+    }
+
+    /// The number of keys in the range.
+    fn count(&self) -> u64 {
+        self.range.parts().1.iter().map(|word| u64::from(word.count_ones())).sum()
+    }
+
     /// Adds the keys of another set.
     pub fn merge(&mut self, other: &KeyBits) {
-        self.added += other.added;
         let (least, greatest) = match (&other.hashed, other.range.range()) {
             // No range reaches so far.
             (Some(_), _) => (i64::MIN, i64::MAX),
@@ -87,7 +109,7 @@ impl KeyBits {
             (None, None) => return,
         };
         let (first, others) = other.range.parts();
-        match (self.words(least, greatest), &other.hashed) {
+        match (self.words(least, greatest, other.count()), &other.hashed) {
             ((base, Words::Range(words)), _) => {
                 for word in least..=greatest {
                     words[word.wrapping_sub(base) as usize] |= others[word.wrapping_sub(first) as usize];
@@ -221,6 +243,32 @@ mod tests {
             &[Arc::new(Date32Array::from(vec![9000]))],
             &[Arc::new(Date32Array::from_iter_values(8900..9100))],
         );
+    }
+
+    #[test]
+    fn rows_of_the_same_keys_make_no_range_longer() {
+        let long = |keys: Vec<i64>| Arc::new(Int64Array::from(keys)) as ArrayRef;
+        let rows = || long((0..100_000).map(|row| row % 7).collect());
+        let far = || long(vec![SHORT as i64 * 3]);
+        let mut set = KeyBits::default();
+        (0..50).for_each(|_| set.add(&rows()));
+        set.add(&far());
+        assert!(set.hashed.is_some());
+        // As many keys as rows do.
+        let mut set = KeyBits::default();
+        set.add(&long((0..300_000).map(|key| key * 2).collect()));
+        set.add(&far());
+        assert!(set.hashed.is_none() && set.contain(&far()).value(0));
+        // Unless there is less memory.
+        let mut set = KeyBits::with_at_most(1 << 20);
+        set.add(&long((0..300_000).map(|key| key * 2).collect()));
+        set.add(&far());
+        assert!(set.hashed.is_some() && set.contain(&far()).value(0));
+        let mut other = KeyBits::with_at_most(1000);
+        other.add(&long(vec![5, 6]));
+        assert!(other.size() <= 1000);
+        other.merge(&set);
+        assert!(other.hashed.is_some() && other.contain(&long(vec![5, 6, 8])).true_count() == 3);
     }
 
     #[test]
