@@ -8,16 +8,16 @@ use datafusion::arrow::array::{BooleanArray, RecordBatch};
 use datafusion::arrow::compute::BatchCoalescer;
 use datafusion::common::Statistics;
 use datafusion::common::tree_node::TreeNodeRecursion;
-use datafusion::error::Result;
+use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::TaskContext;
-use datafusion::execution::memory_pool::MemoryConsumer;
+use datafusion::execution::memory_pool::{MemoryConsumer, MemoryLimit};
 use datafusion::physical_plan::execution_plan::{
     CardinalityEffect, ChildrenPropertiesMode, ReplaceChildrenOptions,
 };
 use datafusion::physical_plan::metrics::{
     BaselineMetrics, Count, ExecutionPlanMetricsSet, MetricBuilder, MetricsSet, RecordOutput as _,
 };
-use datafusion::physical_plan::statistics::StatisticsArgs;
+use datafusion::physical_plan::statistics::{ChildStats, StatisticsArgs};
 use datafusion::physical_plan::{
     DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties as _, PhysicalExpr, PlanProperties,
     SendableRecordBatchStream,
@@ -84,7 +84,12 @@ impl KeyFilterExec {
         let consumer = MemoryConsumer::new(format!("KeyFilterExec[{partition}]"));
         let memory = consumer.register(context.memory_pool());
         let partitions = self.input.output_partitioning().partition_count();
-        (*column, keys.of(context).open(partition, partitions, memory))
+        // The join's own table needs memory as well.
+        let most_bytes = match context.memory_pool().memory_limit() {
+            MemoryLimit::Finite(bytes) => bytes / (8 * partitions.max(1)),
+            _ => usize::MAX,
+        };
+        (*column, keys.of(context).open(partition, partitions, memory, most_bytes))
     }
 }
 
@@ -182,6 +187,7 @@ impl ExecutionPlan for KeyFilterExec {
         }
         let rows = context.session_config().batch_size();
         let kept = BatchCoalescer::new(self.schema(), rows).with_biggest_coalesce_batch_size(Some(rows / 2));
+        let endless = self.input.boundedness().is_unbounded();
         let filtering = Filtering {
             input: Some(input),
             filters: self
@@ -190,6 +196,10 @@ impl ExecutionPlan for KeyFilterExec {
                 .map(|(column, keys)| Filter::new(*column, keys.of(&context)))
                 .collect(),
             kept,
+            gathered: 0,
+            most_gathered: 1,
+            endless,
+            failed: None,
             ready: None,
             baseline: BaselineMetrics::new(&self.metrics, partition),
             rows_in: MetricBuilder::new(&self.metrics).counter("input_rows", partition),
@@ -199,6 +209,10 @@ impl ExecutionPlan for KeyFilterExec {
 
     fn metrics(&self) -> Option<MetricsSet> {
         Some(self.metrics.clone_inner())
+    }
+
+    fn child_stats_requests(&self, partition: Option<usize>) -> Vec<ChildStats> {
+        vec![ChildStats::At(partition)]
     }
 
     fn statistics_from_inputs(
@@ -294,6 +308,14 @@ struct Filtering {
     filters: Vec<Filter>,
     /// The rows that are kept, until there are enough for a batch.
     kept: BatchCoalescer,
+    /// The number of batches whose rows are in `kept`, and the number after which these rows leave. It doubles
+    /// each time: a `LIMIT` above gets its rows at once, and long inputs get full batches.
+    gathered: usize,
+    most_gathered: usize,
+    /// Whether the input may pause forever, so that each batch's rows leave at once.
+    endless: bool,
+    /// The input's error, which follows the rows that came before it.
+    failed: Option<DataFusionError>,
     /// A batch that follows those in `kept`.
     ready: Option<RecordBatch>,
     baseline: BaselineMetrics,
@@ -318,7 +340,13 @@ impl Filtering {
         match kept.map(|kept| (kept.true_count(), kept)) {
             Some((0, _)) => {}
             Some((rows, kept)) if rows < batch.num_rows() => {
-                self.kept.push_batch_with_filter(batch, &kept)?
+                self.kept.push_batch_with_filter(batch, &kept)?;
+                self.gathered += 1;
+                if self.gathered >= self.most_gathered {
+                    self.kept.finish_buffered_batch()?;
+                    self.gathered = 0;
+                    self.most_gathered = if self.endless { 1 } else { self.most_gathered.saturating_mul(2) };
+                }
             }
             _ => {
                 // As it is, behind those before it.
@@ -336,14 +364,18 @@ impl BatchSource<RecordBatch> for Filtering {
             if let Some(batch) = self.kept.next_completed_batch().or_else(|| self.ready.take()) {
                 return Ok(Some(batch.record_output(&self.baseline)));
             }
+            if let Some(error) = self.failed.take() {
+                return Err(error);
+            }
             let Some(input) = &mut self.input else { return Ok(None) };
-            match input.next().await.transpose()? {
-                Some(batch) => {
+            match input.next().await {
+                Some(Ok(batch)) => {
                     self.rows_in.add(batch.num_rows());
                     self.filter(batch).await?;
                 }
-                None => {
+                ended => {
                     self.input = None;
+                    self.failed = ended.and_then(Result::err);
                     self.kept.finish_buffered_batch()?;
                 }
             }

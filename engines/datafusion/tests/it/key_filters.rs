@@ -8,6 +8,7 @@ use datafusion::arrow::util::pretty::pretty_format_batches;
 use datafusion::datasource::MemTable;
 use datafusion::execution::memory_pool::GreedyMemoryPool;
 use datafusion::physical_plan::execution_plan::reset_plan_states;
+use datafusion::physical_plan::statistics::{StatisticsArgs, StatisticsContext};
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties as _, collect, displayable};
 use datafusion::prelude::SessionContext;
 use futures::StreamExt;
@@ -122,6 +123,26 @@ async fn no_row_is_missing() {
         }
     }
     assert!(filtering > 30, "{filtering}");
+}
+
+/// A filter tells how many rows it may have: those of its input.
+#[tokio::test]
+async fn filters_have_the_statistics_of_their_inputs() {
+    let [ours, _] = sessions(true).await;
+    register_all(std::slice::from_ref(&ours), 3);
+    let mut stack = vec![plan(&ours, NESTED).await];
+    let mut filters = 0;
+    while let Some(node) = stack.pop() {
+        stack.extend(node.children().into_iter().cloned());
+        if node.name() == "KeyFilterExec" {
+            let rows = |plan: &dyn ExecutionPlan| {
+                StatisticsContext::new().compute(plan, &StatisticsArgs::new()).unwrap().num_rows
+            };
+            assert_eq!(rows(node.as_ref()).get_value(), rows(node.children()[0].as_ref()).get_value());
+            filters += usize::from(rows(node.as_ref()).get_value().is_some());
+        }
+    }
+    assert!(filters > 1, "{filters}");
 }
 
 const NESTED: &str = "SELECT t.b, count(*) FROM r JOIN s ON r.a = s.a JOIN t ON s.b = t.a \

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use datafusion::arrow::array::{ArrayRef, Int64Array, RecordBatch};
 use datafusion::arrow::datatypes::{DataType, Field, Schema};
-use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::union::{InterleaveExec, UnionExec};
+use datafusion::physical_plan::{ExecutionPlan, displayable};
 use datafusion::prelude::{CsvReadOptions, SessionContext};
 
 use crate::support::*;
@@ -173,4 +174,21 @@ async fn errors_behind_a_limit_are_not_met() {
         assert_eq!(rows(&context, &sql).await.unwrap().len(), limit);
     }
     assert!(rows(&context, "SELECT a * 2 AS b FROM bad WHERE a > 5").await.is_err());
+    // Nor do filters by the keys of joins keep the rows back.
+    let filtered = on("cpu").await;
+    for setting in ["bowstring.always = false", "datafusion.execution.target_partitions = 1"] {
+        answer(&filtered, &format!("SET {setting}")).await.unwrap();
+    }
+    let options = CsvReadOptions::new().schema(&schema);
+    filtered.register_csv("bad", path.to_str().unwrap(), options).await.unwrap();
+    let numbers = |numbers: &[i64]| Arc::new(Int64Array::from(numbers.to_vec())) as ArrayRef;
+    let few = [("c", numbers(&[3, 300, 9, 8])), ("d", numbers(&[1, 1, 9, 9]))];
+    register(&[&filtered, &plain], "few", vec![RecordBatch::try_from_iter(few).unwrap()]);
+    for limit in [1, 2] {
+        let sql = format!("SELECT bad.a FROM few JOIN bad ON few.c = bad.a WHERE few.d < 5 LIMIT {limit}");
+        let made = displayable(plan(&filtered, &sql).await.as_ref()).indent(false).to_string();
+        assert!(made.contains("KeyFilterExec: filter"), "{made}");
+        assert!(same(&filtered, &plain, &sql).await, "{sql}");
+        assert_eq!(rows(&filtered, &sql).await.unwrap().len(), limit);
+    }
 }

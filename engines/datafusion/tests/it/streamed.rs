@@ -122,6 +122,23 @@ async fn inputs_that_never_end_are_left_to_datafusion() {
     }
 }
 
+/// A filter by the keys of a join does not keep rows back while an endless input pauses.
+#[tokio::test]
+async fn endless_inputs_are_filtered_by_keys_at_once() {
+    let context = on("cpu").await;
+    for setting in ["bowstring.always = false", "datafusion.execution.target_partitions = 1"] {
+        answer(&context, &format!("SET {setting}")).await.unwrap();
+    }
+    register(&[&context], "t", vec![numbers(0..100)]);
+    register_table(&[&context], "endless", || table(vec![numbers(0..20)], false));
+    let sql = "SELECT e.x FROM endless AS e JOIN t ON e.x = t.x WHERE t.y < 20 LIMIT 3";
+    let plan = plan(&context, sql).await;
+    let text = displayable(plan.as_ref()).indent(false).to_string();
+    assert!(text.contains("KeyFilterExec: filter"), "{text}");
+    let ended = timeout(Duration::from_secs(30), run(&context, plan)).await.expect("it ends").unwrap();
+    assert_eq!(ended.iter().map(RecordBatch::num_rows).sum::<usize>(), 3);
+}
+
 /// Ranges of keys are partitions as good as those of hashes: nodes above that need them get them.
 #[tokio::test]
 async fn partitions_of_ranges_stay_as_they_are() {
