@@ -1,5 +1,6 @@
 //! A filter on the CPU that shares its work with DataFusion: our operators test the fixed-width columns, and
-//! DataFusion's own kernels test the text of the remaining rows and move the output.
+//! text against patterns for which DataFusion's kernels run regular expressions. Its kernels test the other
+//! text of the remaining rows, and move the output.
 //!
 //! The whole condition still has a counterpart of ours, and no row of it can fail, so the order in which its
 //! parts are tested does not matter.
@@ -13,6 +14,7 @@ use bowstring::expr::Expr;
 use datafusion::arrow::array::{Array, AsArray, BooleanArray, RecordBatch};
 use datafusion::arrow::compute::{and, filter_record_batch, prep_null_mask_filter};
 use datafusion::error::Result;
+use datafusion::physical_expr::expressions::{LikeExpr, Literal};
 use datafusion::physical_expr::{conjunction, split_conjunction};
 use datafusion::physical_plan::PhysicalExpr;
 
@@ -49,7 +51,7 @@ impl Masked {
             if made.can_fail {
                 return None;
             }
-            if made.extra_pass {
+            if made.extra_pass && !is_regular_expression(part) {
                 rest.push(part.clone());
                 continue;
             }
@@ -98,6 +100,17 @@ impl Masked {
             _ => filter_record_batch(&batch, &mask).map(Some).map_err(refused),
         }
     }
+}
+
+/// Whether arrow's kernel makes a test of text a regular expression: unless the pattern is one fragment, with
+/// `%` before it, behind it or both.
+fn is_regular_expression(expr: &Arc<dyn PhysicalExpr>) -> bool {
+    let Some(like) = expr.downcast_ref::<LikeExpr>() else { return false };
+    let pattern = like.pattern().downcast_ref::<Literal>().and_then(|literal| literal.value().try_as_str());
+    let Some(Some(pattern)) = pattern else { return false };
+    let fragment = pattern.strip_prefix('%').unwrap_or(pattern);
+    let fragment = fragment.strip_suffix('%').unwrap_or(fragment);
+    fragment.contains(['%', '_', '\\'])
 }
 
 fn truth_of(expr: &Arc<dyn PhysicalExpr>, batch: &RecordBatch) -> Result<BooleanArray> {
