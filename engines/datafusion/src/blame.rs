@@ -13,7 +13,7 @@ use datafusion::physical_plan::{ExecutionPlan, PhysicalExpr};
 use crate::aggregate::States;
 use crate::chain::Aggregate;
 use crate::expression::translate;
-use crate::first_step::{has_states_of_groups, is_by_one_integer};
+use crate::first_step::{finds_groups, has_states_of_groups};
 use crate::inputs::Inputs;
 use crate::join::has_subqueries;
 use crate::keys::as_key;
@@ -92,7 +92,7 @@ fn of_function(function: &AggregateFunctionExpr, schema: &Schema) -> Reason {
 pub(crate) fn of_first_step(aggregate: &AggregateExec) -> Reason {
     let refused = aggregate.aggr_expr().iter().find(|function| !has_states_of_groups(function));
     match refused {
-        Some(function) if is_by_one_integer(aggregate) => of_function(function, &aggregate.input().schema()),
+        Some(function) if finds_groups(aggregate) => of_function(function, &aggregate.input().schema()),
         _ => Reason::Cpu,
     }
 }

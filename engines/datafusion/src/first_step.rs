@@ -1,8 +1,9 @@
 //! The first step of an aggregate with keys, on the CPU: DataFusion's states of groups that we number.
 //!
-//! The one idea: DataFusion's first step takes most of its time to find the group of each row in a hash
-//! table. Keys that are integers of a short range need none ([`crate::key_range`]). The states are
-//! DataFusion's own, of any function, so they are those that its last step expects.
+//! The one idea: DataFusion's first step takes much of its time to find the group of each row in a hash
+//! table. Keys that are integers of a short range need none ([`crate::key_range`]), nor do most rows of a few
+//! groups ([`crate::recent_groups`]). The states are DataFusion's own, of any function, so they are those
+//! that its last step expects.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -27,6 +28,7 @@ use crate::chain::beyond;
 use crate::key_range::{groups_of, has_range};
 use crate::metrics::Counters;
 use crate::operator::{DeviceBatches, Open, Operator, Replaced, Source, Task, replaced};
+use crate::recent_groups::are_remembered;
 use crate::streams::{BatchSource, parts, stream_of_batches};
 
 /// DataFusion's first step of an aggregate.
@@ -41,12 +43,12 @@ pub(crate) struct FirstStep {
 }
 
 impl FirstStep {
-    /// Translates a node; `None` if it is no first step of an aggregate by one integer, or does more.
-    /// `always` takes other keys too, for which DataFusion is as fast.
+    /// Translates a node; `None` if it is no first step of an aggregate whose groups we find faster, or does
+    /// more. `always` takes other keys too, for which DataFusion is as fast.
     pub fn of(node: &Arc<dyn ExecutionPlan>, always: bool) -> Option<FirstStep> {
         let theirs = node.downcast_ref::<AggregateExec>()?;
         let (by, functions) = (theirs.group_expr(), theirs.aggr_expr());
-        let keys = !by.is_empty() && (always || is_by_one_integer(theirs));
+        let keys = !by.is_empty() && (always || finds_groups(theirs));
         let first = *theirs.mode() == AggregateMode::Partial && by.is_single();
         if !first || !keys || beyond(theirs).is_some() || !functions.iter().all(has_states_of_groups) {
             return None;
@@ -57,8 +59,9 @@ impl FirstStep {
         Some(FirstStep { node: [node.clone()], steps, always, added: 0 })
     }
 
-    /// Whether DataFusion's answer is the same in one step and in two. Its least and greatest floats,
-    /// variances and sets of distinct values are not, for some values.
+    /// Whether an aggregate in one step may be done in two, of which this is the first. DataFusion's answer
+    /// has to be the same: its least and greatest floats, variances and sets of distinct values are not, for
+    /// some values. And keys other than one integer may have as many groups as rows, which both steps find.
     pub fn can_be_added(&self) -> bool {
         let exact = |function: &Arc<AggregateFunctionExpr>| {
             let floats = function.expressions().iter().any(|argument| {
@@ -73,7 +76,7 @@ impl FirstStep {
             }
         };
         let theirs = self.node[0].downcast_ref::<AggregateExec>();
-        theirs.is_some_and(|theirs| theirs.aggr_expr().iter().all(exact))
+        theirs.is_some_and(|theirs| is_by_one_integer(theirs) && theirs.aggr_expr().iter().all(exact))
     }
 
     /// The same step, whose node is not one of the plan's.
@@ -82,12 +85,20 @@ impl FirstStep {
     }
 }
 
-/// Whether an aggregate groups by one integer.
-pub(crate) fn is_by_one_integer(aggregate: &AggregateExec) -> bool {
+fn is_by_one_integer(aggregate: &AggregateExec) -> bool {
     match aggregate.group_expr().expr() {
         [(key, _)] => key.data_type(&aggregate.input().schema()).is_ok_and(|of| has_range(&of)),
         _ => false,
     }
+}
+
+/// Whether we find the groups of an aggregate's rows faster than DataFusion's hash table, if they are few, or
+/// their keys lie close.
+pub(crate) fn finds_groups(aggregate: &AggregateExec) -> bool {
+    let schema = aggregate.input().schema();
+    let keys = aggregate.group_expr().expr().iter();
+    let types = keys.map(|(key, _)| key.data_type(&schema)).collect::<Result<Vec<_>>>();
+    types.is_ok_and(|types| are_remembered(types.iter()))
 }
 
 /// Whether a function has states of groups, whatever the order of the rows.

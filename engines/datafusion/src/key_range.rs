@@ -18,6 +18,7 @@ use datafusion::physical_plan::aggregates::group_values::{GroupValues, new_group
 use datafusion::physical_plan::aggregates::order::GroupOrdering;
 
 use crate::places::Places;
+use crate::recent_groups::{RecentGroups, are_remembered};
 
 /// A range of so many keys is never too long, if there is memory: its places take four megabytes.
 const SHORT: u64 = 1 << 20;
@@ -32,9 +33,15 @@ pub(crate) fn has_range(of: &DataType) -> bool {
 }
 
 /// The groups of keys of a schema: in an array of at most `most_bytes` if there is one key that is an
-/// integer, else DataFusion's.
+/// integer, else DataFusion's, behind a table of recent keys if these may be in it.
 pub(crate) fn groups_of(keys: &SchemaRef, most_bytes: usize) -> Result<Box<dyn GroupValues>> {
-    let theirs = || new_group_values(keys.clone(), &GroupOrdering::None);
+    let theirs = || -> Result<Box<dyn GroupValues>> {
+        let theirs = new_group_values(keys.clone(), &GroupOrdering::None)?;
+        Ok(match are_remembered(keys.fields().iter().map(|key| key.data_type())) {
+            true => Box::new(RecentGroups::before(theirs, keys.fields().len())),
+            false => theirs,
+        })
+    };
     let [key] = &keys.fields()[..] else { return theirs() };
     let most = (most_bytes / size_of::<u32>()) as u64;
     Ok(match key.data_type() {

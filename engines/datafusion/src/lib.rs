@@ -61,6 +61,7 @@ mod places;
 mod probe;
 mod program;
 mod reason;
+mod recent_groups;
 mod rows;
 mod rule;
 mod scan;
