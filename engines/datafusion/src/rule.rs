@@ -31,7 +31,7 @@ use crate::limited::Limited;
 use crate::operator::Operator;
 use crate::passed::passes_on;
 use crate::sorted::Sorted;
-use crate::steps::{in_one_step, in_two_steps};
+use crate::steps::{in_one_step, in_two_steps, over_columns};
 use crate::top::{Top, all_columns};
 use crate::windowed::Windowed;
 
@@ -116,6 +116,9 @@ impl Rewrite {
         }
         if let Some(ours) = self.longest(&plan, None)? {
             return self.with_children(self.node(ours), matters);
+        }
+        if let Some(apart) = self.over_columns(&plan, matters)? {
+            return self.below(apart, matters);
         }
         if let Some(ours) = self.first_step(&plan) {
             return self.with_children(self.node(ours), matters);
@@ -252,6 +255,21 @@ impl Rewrite {
             Some(whole) => Ok(self.longest(&whole, None)?.filter(Chained::aggregates)),
             None => Ok(None),
         }
+    }
+
+    /// An aggregate over a chain of ours that computes its arguments as well, on the CPU.
+    fn over_columns(
+        &self,
+        plan: &Arc<dyn ExecutionPlan>,
+        matters: bool,
+    ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+        let Some(apart) = (if is_host(&self.device) { over_columns(plan)? } else { None }) else {
+            return Ok(None);
+        };
+        let Some(ours) = self.longest(apart.children()[0], None)? else { return Ok(None) };
+        let computed = self.node(ours.with_first_added());
+        let computed = self.with_children(computed, matter_below(&apart, matters)[0])?;
+        over(apart, vec![computed]).map(Some)
     }
 
     /// The first step of an aggregate that this node is, if it is one, and the device is the CPU.

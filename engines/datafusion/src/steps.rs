@@ -4,13 +4,17 @@
 
 use std::sync::Arc;
 
+use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::error::Result;
-use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode};
+use datafusion::physical_expr::expressions::{Column, Literal};
+use datafusion::physical_expr::projection::ProjectionExpr;
+use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode, PhysicalGroupBy};
 use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
 use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
 use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::repartition::RepartitionExec;
-use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties as _};
+use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties as _, PhysicalExpr};
 
 use crate::chain::reduces;
 
@@ -79,6 +83,85 @@ pub(crate) fn in_one_step(plan: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dy
         partial.input_schema(),
     )?;
     Ok((whole.schema() == plan.schema()).then(|| Arc::new(whole) as _))
+}
+
+/// The same aggregate with keys, over a projection that computes its arguments, so that the projection may be
+/// ours where the aggregate is not. `None` if no argument is computed, or a function looks at more of it than
+/// its values.
+pub(crate) fn over_columns(plan: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+    let Some(whole) = plan.downcast_ref::<AggregateExec>() else { return Ok(None) };
+    let reads_rows = matches!(
+        whole.mode(),
+        AggregateMode::Partial | AggregateMode::Single | AggregateMode::SinglePartitioned
+    );
+    let keys = whole.group_expr();
+    if !reads_rows || !is_simple(whole) || keys.is_empty() || !keys.is_single() {
+        return Ok(None);
+    }
+    let is_computed = |argument: &Arc<dyn PhysicalExpr>| {
+        !argument.is::<Column>() && !argument.is::<Literal>() && !argument.children().is_empty()
+    };
+    let mut projection = Projected { input: whole.input().schema(), exprs: vec![] };
+    let mut computed = false;
+    let mut functions = vec![];
+    for function in whole.aggr_expr() {
+        let reads_values = matches!(function.fun().name(), "sum" | "avg" | "count" | "min" | "max");
+        if !function.order_bys().is_empty() || !reads_values && function.expressions().iter().any(is_computed)
+        {
+            return Ok(None);
+        }
+        let arguments = function.expressions().into_iter().map(|argument| {
+            computed |= is_computed(&argument);
+            if is_computed(&argument) { Ok(projection.column(&argument)) } else { projection.over(argument) }
+        });
+        let arguments = arguments.collect::<Result<_>>()?;
+        let Some(made) = function.with_new_expressions(arguments, vec![]) else { return Ok(None) };
+        functions.push(Arc::new(made));
+    }
+    if !computed {
+        return Ok(None);
+    }
+    let filters =
+        whole.filter_expr().iter().map(|one| one.clone().map(|one| projection.over(one)).transpose());
+    let filters = filters.collect::<Result<_>>()?;
+    let by = keys.expr().iter().map(|(key, name)| Ok((projection.over(key.clone())?, name.clone())));
+    let by = PhysicalGroupBy::new_single(by.collect::<Result<_>>()?);
+    let input = Arc::new(ProjectionExec::try_new(projection.exprs, whole.input().clone())?);
+    let schema = input.schema();
+    let made = AggregateExec::try_new(*whole.mode(), by, functions, filters, input, schema)?;
+    let same = made.schema() == plan.schema() && made.input_order_mode() == whole.input_order_mode();
+    Ok(same.then(|| Arc::new(made) as _))
+}
+
+/// The expressions of a projection that is being made.
+struct Projected {
+    input: SchemaRef,
+    exprs: Vec<ProjectionExpr>,
+}
+
+impl Projected {
+    /// The column that has the values of an expression.
+    fn column(&mut self, expr: &Arc<dyn PhysicalExpr>) -> Arc<dyn PhysicalExpr> {
+        let found = self.exprs.iter().position(|one| one.expr.eq(expr));
+        let place = found.unwrap_or_else(|| {
+            let alias = match expr.downcast_ref::<Column>() {
+                Some(column) => self.input.field(column.index()).name().clone(),
+                None => expr.to_string(),
+            };
+            self.exprs.push(ProjectionExpr { expr: expr.clone(), alias });
+            self.exprs.len() - 1
+        });
+        Arc::new(Column::new(&self.exprs[place].alias, place))
+    }
+
+    /// An expression over the projection's columns in place of its input's.
+    fn over(&mut self, expr: Arc<dyn PhysicalExpr>) -> Result<Arc<dyn PhysicalExpr>> {
+        let made = expr.transform_up(|part| match part.is::<Column>() {
+            true => Ok(Transformed::yes(self.column(&part))),
+            false => Ok(Transformed::no(part)),
+        })?;
+        Ok(made.data)
+    }
 }
 
 /// Whether an aggregate reduces rows to one, or groups them by keys, and does nothing else.
