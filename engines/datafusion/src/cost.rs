@@ -3,6 +3,9 @@
 use std::sync::Arc;
 
 use bowstring::Device;
+use datafusion::arrow::datatypes::DataType;
+use datafusion::common::JoinType;
+use datafusion::physical_plan::joins::HashJoinExec;
 use datafusion::physical_plan::statistics::{StatisticsArgs, StatisticsContext};
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties as _};
 
@@ -52,21 +55,30 @@ pub(crate) fn against(
     few_rows(&[input], options).or_else(|| (!reduces && !there).then_some(Reason::OnTheHost))
 }
 
-/// Why a join of two inputs is not for a device: one never ends, neither is large, or the device is the CPU,
-/// where joins are left to DataFusion.
-pub(crate) fn against_join(
-    inputs: &[&Arc<dyn ExecutionPlan>],
-    device: &Device,
-    options: &DeviceOptions,
-) -> Option<Reason> {
+/// Why a join is not for a device: an input never ends, neither is large, or the device is the CPU, where only
+/// inner and outer joins are ours that return no text.
+pub(crate) fn against_join(join: &HashJoinExec, device: &Device, options: &DeviceOptions) -> Option<Reason> {
+    let inputs = &join.children();
     if let Some(reason) = against_endless(inputs, device) {
         return Some(reason);
     }
     match is_host(device) {
         _ if options.always => None,
-        true => Some(Reason::Cpu),
+        true => (!is_of_numbers(join)).then_some(Reason::Cpu),
         false => few_rows(inputs, options),
     }
+}
+
+/// Whether an inner or outer join returns only columns of fixed width, by keys of fixed width.
+fn is_of_numbers(join: &HashJoinExec) -> bool {
+    let fixed = |of: &DataType| of.is_primitive() || *of == DataType::Boolean;
+    let left = join.left().schema();
+    let pairs =
+        matches!(join.join_type(), JoinType::Inner | JoinType::Left | JoinType::Right | JoinType::Full);
+    pairs
+        && join.filter().is_none()
+        && join.schema().fields().iter().all(|field| fixed(field.data_type()))
+        && join.on().iter().all(|(key, _)| key.data_type(&left).is_ok_and(|of| fixed(&of)))
 }
 
 /// The estimate of the largest input, if no input is large.

@@ -12,6 +12,7 @@ use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
 use datafusion::physical_plan::execution_plan::{
     CardinalityEffect, ChildrenPropertiesMode, ReplaceChildrenOptions,
 };
+use datafusion::physical_plan::joins::HashJoinExec;
 use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::physical_plan::sorts::sort_preserving_merge::SortPreservingMergeExec;
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties as _};
@@ -288,7 +289,8 @@ impl Rewrite {
 
     /// The join that this node is, if it can be translated and it pays.
     fn joined(&self, plan: &Arc<dyn ExecutionPlan>) -> Option<Joined> {
-        let pays = || against_join(&plan.children(), &self.device, &self.options).is_none();
+        let join = plan.downcast_ref::<HashJoinExec>()?;
+        let pays = || against_join(join, &self.device, &self.options).is_none();
         Joined::of(plan).filter(|_| pays())
     }
 

@@ -131,9 +131,7 @@ impl Asked {
         } else if let Some(join) = plan.downcast_ref::<HashJoinExec>() {
             match Joined::of(plan) {
                 None => blame::of_join(join).unwrap_or(Reason::Whole),
-                Some(_) => {
-                    against_join(&plan.children(), &self.device, &self.options).unwrap_or(Reason::Whole)
-                }
+                Some(_) => against_join(join, &self.device, &self.options).unwrap_or(Reason::Whole),
             }
         } else if let Some(sort) = plan.downcast_ref::<SortExec>() {
             match blame::of_sort(sort).or_else(endless) {

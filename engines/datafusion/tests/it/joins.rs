@@ -62,6 +62,45 @@ async fn pairs_are_datafusions() {
     check(&sql, true).await;
 }
 
+/// On the CPU, inner and outer joins that return no text pay, and others are DataFusion's.
+#[tokio::test]
+async fn joins_of_numbers_pay_on_the_cpu() {
+    for shared in [true, false] {
+        let (context, plain) = (on("cpu").await, on("off").await);
+        answer(&context, "SET bowstring.always = false").await.unwrap();
+        for context in [&context, &plain] {
+            if !shared {
+                partition(context).await;
+            }
+        }
+        for seed in 0..4 {
+            let tame = seed % 2 == 0;
+            register(&[&context, &plain], "t", batches(seed, tame));
+            register(&[&context, &plain], "u", batches(seed + 50, tame));
+            for (sql, taken) in [
+                ("SELECT t.i32, u.d15, t.b FROM t JOIN u ON t.i8 = u.i8 WHERE t.i32 < 30", true),
+                ("SELECT t.d15, u.f64, u.b FROM t LEFT JOIN u ON t.i32 = u.i32 AND t.b = u.b", true),
+                ("SELECT t.at, u.i16 FROM t RIGHT JOIN u ON t.d9 = u.d9 AND t.u8 = u.u8", true),
+                ("SELECT t.i64, u.i64, t.c FROM t FULL JOIN u ON t.i64 = u.i64 AND t.day = u.day", true),
+                ("SELECT t.i64, u.f32 FROM t JOIN u ON t.f64 = u.f64 WHERE u.i32 < 70", true),
+                (
+                    "SELECT t.b, count(u.i64), sum(u.d9) FROM t LEFT JOIN u ON t.i16 = u.i16 AND u.v LIKE '%a%b%' \
+                     GROUP BY t.b",
+                    true,
+                ),
+                ("SELECT t.i32, u.s FROM t JOIN u ON t.i8 = u.i8", false),
+                ("SELECT t.i32, u.i64 FROM t JOIN u ON t.v = u.v", false),
+                ("SELECT t.i32, u.i64 FROM t JOIN u ON t.i8 = u.i8 AND t.i32 < u.i32", false),
+                ("SELECT i32 FROM t WHERE i8 IN (SELECT i8 FROM u)", false),
+            ] {
+                same(&context, &plain, sql).await;
+                let plan = plan(&context, sql).await;
+                assert_eq!(ours_has(&plan, "join="), taken, "shared {shared}: {sql}");
+            }
+        }
+    }
+}
+
 #[tokio::test]
 async fn rows_of_one_side_are_datafusions() {
     let sql = [
