@@ -1,8 +1,7 @@
 //! Times TPC-H's queries with DataFusion alone, with DataFusion again (the difference is noise), and with
-//! bowstring on the CPU; from memory and from Parquet files; then with DuckDB and polars, on the same files and
-//! on their own tables in memory.
-//! Rounds are interleaved, so that other load on the machine affects all engines alike. The table shows
-//! medians.
+//! bowstring on the CPU; from memory and from Parquet files; then with DuckDB and polars, on the same files
+//! and on their own tables in memory. Rounds are interleaved, so that other load on the machine affects all
+//! engines alike. The table shows medians.
 //!
 //! `cargo bench --bench tpch -- --scale 1 --rounds 9 --folder /tmp/tpch --python python3` makes tables,
 //! writes `/tmp/tpch/times.csv`, prints a table, and has `plot.py` draw the picture.

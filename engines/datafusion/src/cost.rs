@@ -28,7 +28,8 @@ pub(crate) fn against_endless(inputs: &[&Arc<dyn ExecutionPlan>], device: &Devic
 /// and moves only columns of fixed width. Views of text come with dozens of buffers for 8,192 rows, and
 /// converting them took five times as long as DataFusion's filter (10 ms against 2 ms, for 750,000 rows of
 /// which 4 % are kept). So DataFusion's kernels handle text (`masked.rs`), and a filter needs a part that is
-/// not text. A projection alone only saves the intermediate passes, so it must compute at least two columns.
+/// not text, or a pattern for which those run a regular expression. A projection alone only saves the
+/// intermediate passes, so it must compute at least two columns.
 ///
 /// On a device all rows have to be uploaded, unless they are `there`. This pays for aggregates, which return
 /// one row or one for each group, and for filters, but not if the input is estimated to have fewer rows than
@@ -55,8 +56,8 @@ pub(crate) fn against(
     few_rows(&[input], options).or_else(|| (!reduces && !there).then_some(Reason::OnTheHost))
 }
 
-/// Why a join is not for a device: an input never ends, neither is large, or the device is the CPU, where only
-/// inner and outer joins are ours that return no text.
+/// Why a join is not for a device: an input never ends, neither is large, or the device is the CPU, where
+/// only inner and outer joins are ours that return no text.
 pub(crate) fn against_join(join: &HashJoinExec, device: &Device, options: &DeviceOptions) -> Option<Reason> {
     let inputs = &join.children();
     if let Some(reason) = against_endless(inputs, device) {

@@ -69,8 +69,8 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Execution {
-    /// Opens a partition of the left side, one of so many. A range of its keys takes at most some bytes of the
-    /// memory. One that is opened again has other keys, perhaps: then none are known.
+    /// Opens a partition of the left side, one of so many. A range of its keys takes at most some bytes of
+    /// the memory. One that is opened again has other keys, perhaps: then none are known.
     pub fn open(
         self: Arc<Self>,
         partition: usize,

@@ -83,8 +83,8 @@ impl KeyBits {
         }
     }
 
-    /// Makes places for words of the range. Returns whether it is still short enough. Rows may repeat a key, so
-    /// keys are counted, but only if the range would else be too long.
+    /// Makes places for words of the range. Returns whether it is still short enough. Rows may repeat a key,
+    /// so keys are counted, but only if the range would else be too long.
     fn reaches(&mut self, least: i64, greatest: i64, more: u64) -> bool {
         let limit = self.most_bytes.map_or(u64::MAX, |bytes| (bytes / size_of::<u64>()) as u64);
         let most = |counted: u64| (SHORT.max((counted + more).saturating_mul(SPARSE)) / 64).min(limit);

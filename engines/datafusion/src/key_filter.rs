@@ -308,8 +308,8 @@ struct Filtering {
     filters: Vec<Filter>,
     /// The rows that are kept, until there are enough for a batch.
     kept: BatchCoalescer,
-    /// The number of batches whose rows are in `kept`, and the number after which these rows leave. It doubles
-    /// each time: a `LIMIT` above gets its rows at once, and long inputs get full batches.
+    /// The number of batches whose rows are in `kept`, and the number after which these rows leave. It
+    /// doubles each time: a `LIMIT` above gets its rows at once, and long inputs get full batches.
     gathered: usize,
     most_gathered: usize,
     /// Whether the input may pause forever, so that each batch's rows leave at once.

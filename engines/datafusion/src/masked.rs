@@ -102,8 +102,8 @@ impl Masked {
     }
 }
 
-/// Whether arrow's kernel makes a test of text a regular expression: unless the pattern is one fragment, with
-/// `%` before it, behind it or both.
+/// Whether arrow's kernel makes a test of text a regular expression. It makes none if the pattern is one
+/// fragment, perhaps after `%` or before it.
 fn is_regular_expression(expr: &Arc<dyn PhysicalExpr>) -> bool {
     let Some(like) = expr.downcast_ref::<LikeExpr>() else { return false };
     let pattern = like.pattern().downcast_ref::<Literal>().and_then(|literal| literal.value().try_as_str());
