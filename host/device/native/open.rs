@@ -138,23 +138,19 @@ pub fn is_absent(path: &Path, why: &str) -> bool {
 }
 
 /// Loads the first library of these names that can be loaded. Otherwise the error gives the reason for the
-/// first that is there, or for the first.
-fn first_of(names: &[&str]) -> std::result::Result<libloading::Library, String> {
-    let mut reason = None;
+/// first that is there, or for the first. A name that is another system's may count as there, because not
+/// all loaders say which file is missing.
+pub(super) fn first_of(names: &[&str]) -> std::result::Result<libloading::Library, String> {
+    let mut reasons = vec![];
     for name in names.iter().map(Path::new) {
-        let why = match load(name) {
+        match load(name) {
             Ok(library) => return Ok(library),
-            Err(why) => why,
-        };
-        let is_there = !is_absent(name, &why);
-        if is_there || reason.is_none() {
-            reason = Some(format!("{} was not loaded: {why}", name.display()));
-        }
-        if is_there {
-            break;
+            Err(why) => reasons.push((name, why)),
         }
     }
-    Err(reason.unwrap_or_default())
+    let there = reasons.iter().find(|(name, why)| !is_absent(name, why));
+    let reason = there.or(reasons.first());
+    Err(reason.map_or_else(String::new, |(name, why)| format!("{} was not loaded: {why}", name.display())))
 }
 
 fn none<R: Runtime>(reason: &str) -> Error {

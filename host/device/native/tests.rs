@@ -1,3 +1,4 @@
+mod open_tests;
 mod profile_tests;
 
 use std::path::PathBuf;
