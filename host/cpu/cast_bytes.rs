@@ -253,7 +253,9 @@ impl Bound<'_> {
                 add([each(2), looked_through(&items), copy(&items), self.cast(&items, f.data_type())])
             }
             (ListView(_) | LargeListView(_), List(f) | LargeList(f)) => {
-                let items = Rows::any(&array.children()[0], rows.spanned(), None);
+                // Items of null rows are left out.
+                let seen = rows.any.map_or_else(|| spans::of_valid(array), |_| rows.spanned());
+                let items = Rows::any(&array.children()[0], seen, None);
                 let indices = items.len().max(array.children()[0].len()).saturating_mul(24);
                 add([each(24), indices, copy(&items), self.cast(&items, f.data_type())])
             }

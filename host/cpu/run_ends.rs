@@ -60,18 +60,23 @@ impl<'a> Ends<'a> {
     }
 }
 
-/// Returns the bytes of text in the rows of an array; a run counts once for each of its rows.
+/// Returns the bytes of text in the rows of an array; a run counts once for each of its rows. A null has none
+/// behind it, unless it is a view: arrow-rs repeats these with their lengths.
 pub(crate) fn spanned(array: &DeviceArray) -> usize {
-    let (ends, values) = (Ends::of(array), &array.children()[1]);
-    let len = spans::of_row(values);
-    let (mut total, mut row) = (0usize, 0);
-    for run in 0..ends.runs {
-        let end = ends.get(run).saturating_sub(ends.offset).min(array.len());
-        if end > row {
-            total = total.saturating_add((end - row).saturating_mul(len(run)));
-            row = end;
+    let values = &array.children()[1];
+    let is_hidden = matches!(
+        values.data_type(),
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Binary | DataType::LargeBinary
+    );
+    let (len, valid) = (spans::of_row(values), rows::validity(values).filter(|_| is_hidden));
+    let mut total = 0usize;
+    // Rows without a run have no text.
+    let _ = each(array, |run, rows| {
+        if valid.is_none_or(|valid| valid.get(run)) {
+            total = total.saturating_add(rows.len().saturating_mul(len(run)));
         }
-    }
+        Ok(())
+    });
     total
 }
 

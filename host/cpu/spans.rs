@@ -43,12 +43,24 @@ pub(crate) fn first(array: &DeviceArray) -> Option<usize> {
     }
 }
 
+/// Returns the elements of the rows that are valid.
+pub(crate) fn of_valid(array: &DeviceArray) -> usize {
+    let (len, valid) = (of_row(array), rows::validity(array));
+    let seen = (0..array.len()).filter(|row| valid.is_none_or(|valid| valid.get(*row)));
+    seen.map(len).fold(0, usize::saturating_add)
+}
+
 /// Returns the bytes of text of a dictionary array's rows: a value counts once for each key that refers to
-/// it.
+/// it. Null rows and null values have none, whatever is behind them.
 pub(crate) fn of_keys(array: &DeviceArray) -> usize {
     let Some(values) = array.dictionary() else { return 0 };
-    let len = of_row(values);
-    let keys = |key: usize| if key < values.len() { len(key) } else { 0 };
+    let (len, valid, valid_values) = (of_row(values), rows::validity(array), rows::validity(values));
+    let keys = |row: usize, key: usize| {
+        let is_seen = valid.is_none_or(|valid| valid.get(row))
+            && key < values.len()
+            && valid_values.is_none_or(|valid| valid.get(key));
+        if is_seen { len(key) } else { 0 }
+    };
     let buffer = &array.buffers()[0];
     let (offset, rows) = (array.offset(), array.len());
     let width = match array.data_type() {
@@ -64,13 +76,14 @@ pub(crate) fn of_keys(array: &DeviceArray) -> usize {
     }
 }
 
-fn sum<const W: usize>(keys: &[[u8; W]], len: impl Fn(usize) -> usize) -> usize {
+/// Adds up the lengths of rows, which `len` gives for a row and its key.
+fn sum<const W: usize>(keys: &[[u8; W]], len: impl Fn(usize, usize) -> usize) -> usize {
     let key = |bytes: &[u8; W]| {
         let mut wide = [0; 8];
         wide[..W].copy_from_slice(bytes);
         usize::try_from(u64::from_le_bytes(wide)).unwrap_or(usize::MAX)
     };
-    keys.iter().fold(0, |sum, bytes| sum.saturating_add(len(key(bytes))))
+    keys.iter().enumerate().fold(0, |sum, (row, bytes)| sum.saturating_add(len(row, key(bytes))))
 }
 
 /// Returns a function from a row to its number of elements.
