@@ -8,7 +8,7 @@ use arrow_cast::display::FormatOptions;
 use arrow_schema::DataType;
 
 use super::formats::Formats;
-use super::{cast_bytes, map, written};
+use super::{cast_bytes, cast_views, map, written};
 use crate::array::{DeviceArray, forbids_nulls};
 use crate::device::{HostPool, interrupt};
 use crate::ffi::DeviceType;
@@ -101,12 +101,13 @@ fn by_arrow_here(
     options: &CastOptions<'_>,
     pool: &HostPool,
 ) -> Result<DeviceArray> {
-    if cast_bytes::describes_more(values) {
+    let shown = cast_views::without_null_text(values, to, pool)?;
+    if cast_bytes::describes_more(&shown) {
         // Reading all of it takes as long as writing it would.
-        drop(pool.reserve(cast_bytes::of_cast(values, to, options)?)?);
+        drop(pool.reserve(cast_bytes::of_cast(&shown, to, options)?)?);
     }
-    let theirs = exchange::to_arrow(values)?;
-    let reserved = pool.reserve(cast_bytes::of_cast(values, to, options)?)?;
+    let theirs = exchange::to_arrow(&shown)?;
+    let reserved = pool.reserve(cast_bytes::of_cast(&shown, to, options)?)?;
     let refusal = match cast_by_arrow(&theirs, to, options) {
         Ok(casted) => {
             let casted = exchange::from_arrow(&casted)?;

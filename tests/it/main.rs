@@ -12,6 +12,7 @@ mod bounds;
 mod calculations;
 mod cast;
 mod cast_devices;
+mod cast_hidden;
 mod circles;
 mod coalesce;
 mod combinations;
