@@ -8,13 +8,13 @@ use arrow_cast::display::FormatOptions;
 use arrow_schema::DataType;
 
 use super::formats::Formats;
-use super::{cast_bytes, cast_views, map, written};
+use super::{cast_bytes, cast_names, cast_views, map, written};
 use crate::array::{DeviceArray, forbids_nulls};
 use crate::device::{HostPool, interrupt};
 use crate::ffi::DeviceType;
 use crate::rules::{
     CastRule, cast_by_arrow, cast_rule, does_not_fit, no_value, of_any_length, reading_words, refusal,
-    unsupported, writing_words,
+    unsupported, with_arrow_fields, writing_words,
 };
 use crate::{Error, Result, exchange};
 
@@ -101,16 +101,18 @@ fn by_arrow_here(
     options: &CastOptions<'_>,
     pool: &HostPool,
 ) -> Result<DeviceArray> {
-    let shown = cast_views::without_null_text(values, to, pool)?;
+    let (shown, plain) = (cast_views::without_null_text(values, to, pool)?, with_arrow_fields(to));
+    let shown = cast_names::renamed(&shown, &with_arrow_fields(shown.data_type()))?;
     if cast_bytes::describes_more(&shown) {
         // Reading all of it takes as long as writing it would.
-        drop(pool.reserve(cast_bytes::of_cast(&shown, to, options)?)?);
+        drop(pool.reserve(cast_bytes::of_cast(&shown, &plain, options)?)?);
     }
     let theirs = exchange::to_arrow(&shown)?;
-    let reserved = pool.reserve(cast_bytes::of_cast(&shown, to, options)?)?;
-    let refusal = match cast_by_arrow(&theirs, to, options) {
+    let reserved = pool.reserve(cast_bytes::of_cast(&shown, &plain, options)?)?;
+    let refusal = match cast_by_arrow(&theirs, &plain, options) {
         Ok(casted) => {
-            let casted = exchange::from_arrow(&casted)?;
+            let casted = cast_names::renamed(&exchange::from_arrow(&casted)?, to)?;
+            cast_names::lacks_nulls(&casted)?;
             if forbids_nulls(to) {
                 held_inside(&casted)?;
             }
@@ -121,7 +123,7 @@ fn by_arrow_here(
     // arrow-cast does not report the row. If a row is at fault, the rows before it can be cast. If not, no
     // row is: arrow-cast casts all values of a dictionary, even those that no row refers to.
     let fails = |rows, safe| {
-        cast_by_arrow(&theirs.slice(0, rows), to, &CastOptions { safe, ..options.clone() }).is_err()
+        cast_by_arrow(&theirs.slice(0, rows), &plain, &CastOptions { safe, ..options.clone() }).is_err()
     };
     if let Error::Arrow { problem, .. } = &refusal
         && !options.safe

@@ -6,6 +6,7 @@ mod bitmap;
 mod building;
 mod cast;
 mod cast_bytes;
+mod cast_names;
 mod cast_views;
 mod concat;
 mod concat_bytes;

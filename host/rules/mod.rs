@@ -31,7 +31,9 @@ pub(crate) use groups::{of_any_length, value_type, widened_type, with_parts};
 pub(crate) use misfits::{Misfits, misfits};
 pub(crate) use order::{Order, Word, check_rows, too_many_rows, words};
 pub(crate) use patterns::pieces_of;
-pub(crate) use refusals::{cast_by_arrow, does_not_fit, no_value, refusal, unread, unsupported};
+pub(crate) use refusals::{
+    cast_by_arrow, does_not_fit, no_value, refusal, unread, unsupported, with_arrow_fields,
+};
 pub(crate) use rule::CastRule;
 pub use support::can_cast;
 pub(crate) use text::{reading_words, writing_words, zoned_words};

@@ -1,11 +1,14 @@
 //! The errors of casts, in the words of arrow-rs: the casts that it refuses are cast by it once more, one row
 //! at most.
 
+use std::sync::Arc;
+
 use arrow_array::{ArrayRef, StringArray};
 use arrow_cast::CastOptions;
 use arrow_cast::display::FormatOptions;
-use arrow_schema::{ArrowError, DataType};
+use arrow_schema::{ArrowError, DataType, Field};
 
+use super::groups::with_parts;
 use crate::array::DeviceArray;
 use crate::ffi::DeviceType;
 use crate::{Error, Result, Unsupported, exchange};
@@ -18,8 +21,25 @@ pub(crate) fn unsupported(values: &DeviceArray, to: &DataType, device: DeviceTyp
 
 /// The error of arrow-cast if it refuses the cast regardless of the values.
 pub(crate) fn refusal(from: &DataType, to: &DataType, options: &CastOptions<'_>) -> Option<Error> {
-    let none = arrow_array::new_empty_array(from);
-    cast_by_arrow(&none, to, options).err()
+    let none = arrow_array::new_empty_array(&with_arrow_fields(from));
+    cast_by_arrow(&none, &with_arrow_fields(to), options).err()
+}
+
+/// The type whose runs have the fields that arrow-cast gives them, at every depth but inside of unions. Where
+/// it makes lists or structs of runs, it refuses others.
+pub(crate) fn with_arrow_fields(of: &DataType) -> DataType {
+    match of {
+        DataType::RunEndEncoded(ends, values) => {
+            let ends = Field::new(Field::REE_RUN_ENDS_FIELD_DEFAULT_NAME, ends.data_type().clone(), false);
+            let values = with_arrow_fields(values.data_type());
+            let values = Field::new(Field::REE_VALUES_FIELD_DEFAULT_NAME, values, true);
+            DataType::RunEndEncoded(Arc::new(ends), Arc::new(values))
+        }
+        DataType::Dictionary(key, values) => {
+            DataType::Dictionary(key.clone(), Box::new(with_arrow_fields(values)))
+        }
+        of => with_parts(of, &with_arrow_fields),
+    }
 }
 
 /// Calls arrow-cast; a panic becomes an error.

@@ -1,4 +1,5 @@
-//! Casts of what rows do not show: the text and items that belong to null rows, which need no memory.
+//! Casts of what rows do not show: the fields of runs, which arrow-cast names itself, and the text and items
+//! that belong to null rows, which need no memory.
 
 use std::sync::Arc;
 
@@ -6,16 +7,130 @@ use arrow_array::builder::StringViewBuilder;
 use arrow_array::types::{Int16Type, Int32Type};
 use arrow_array::*;
 use arrow_buffer::{NullBuffer, OffsetBuffer, ScalarBuffer};
-use arrow_schema::{DataType, Field};
+use arrow_schema::{DataType, Field, Schema};
 use bowstring::array::{Bitmap, Parts};
 use bowstring::compute::{CastOptions, cast};
 use bowstring::exchange::{from_arrow, to_arrow};
-use bowstring::{Device, DeviceArray, Stream};
+use bowstring::{Device, DeviceArray, DeviceBatch, Error, Result, Stream};
 
 use crate::support::*;
 
+fn named(ends: DataType, of: DataType, nullable: bool) -> DataType {
+    DataType::RunEndEncoded(Arc::new(Field::new("e", ends, false)), Arc::new(Field::new("v", of, nullable)))
+}
+
+fn plain(of: DataType) -> DataType {
+    let ends = Arc::new(Field::new("run_ends", DataType::Int32, false));
+    DataType::RunEndEncoded(ends, Arc::new(Field::new("values", of, true)))
+}
+
 fn item(of: DataType) -> Arc<Field> {
     Arc::new(Field::new_list_field(of, true))
+}
+
+fn structs_of(of: DataType) -> DataType {
+    DataType::Struct([Field::new("a", of, true)].into_iter().collect())
+}
+
+/// Five rows: three runs, the second of nulls.
+fn numbers() -> ArrayRef {
+    Arc::new(Int32Array::from(vec![Some(1), Some(1), None, Some(3), Some(3)]))
+}
+
+fn lists(items: ArrayRef) -> ArrayRef {
+    let (field, offsets) = (item(items.data_type().clone()), OffsetBuffer::from_lengths([2, 3]));
+    Arc::new(ListArray::new(field, offsets, items, None))
+}
+
+fn structs(column: ArrayRef) -> ArrayRef {
+    let DataType::Struct(fields) = structs_of(column.data_type().clone()) else { unreachable!() };
+    Arc::new(StructArray::new(fields, vec![column], None))
+}
+
+/// Casts, and waits for what a device reports late.
+fn casted(values: &DeviceArray, to: &DataType, stream: &Stream) -> Result<DeviceArray> {
+    let made = cast(values, to, &CastOptions::default(), stream).wait()?;
+    to_arrow(&stream.download(&made)?)?;
+    Ok(made)
+}
+
+#[test]
+fn a_cast_gives_runs_the_fields_that_were_asked_for() {
+    let runs = arrow_cast::cast(&numbers(), &plain(DataType::Int32)).unwrap();
+    let short = arrow_cast::cast(&numbers(), &named(DataType::Int16, DataType::Int32, true)).unwrap();
+    let (large, int16, int64) = (DataType::LargeList, DataType::Int16, DataType::Int64);
+    let cases: Vec<(ArrayRef, DataType)> = vec![
+        (numbers(), named(DataType::Int32, DataType::Int32, true)),
+        (numbers(), named(int16.clone(), DataType::Utf8, true)),
+        (numbers().slice(0, 2), named(DataType::Int32, DataType::Int32, false)),
+        (numbers().slice(0, 0), named(DataType::Int32, DataType::Int32, false)),
+        (runs.clone(), named(DataType::Int32, DataType::Int32, true)),
+        (runs.clone(), named(int64, DataType::Utf8View, true)),
+        (runs.slice(3, 2), named(DataType::Int32, DataType::Int64, false)),
+        (runs.slice(3, 2), named(DataType::Int32, DataType::Int32, false)),
+        (short, plain(DataType::Int64)),
+        (lists(numbers()), large(item(named(int16.clone(), DataType::Int32, true)))),
+        (lists(runs.clone()), large(item(named(DataType::Int32, DataType::Int8, true)))),
+        (structs(numbers()), structs_of(named(DataType::Int32, DataType::Int64, true))),
+        (structs(runs), structs_of(named(DataType::Int32, DataType::Int32, true))),
+    ];
+    for target in devices() {
+        for (values, to) in &cases {
+            let context = format!("{} to {to} on {target:?}", values.data_type());
+            let made = match casted(&target.import(values), to, &target.stream) {
+                Err(Error::Unsupported { .. }) if target.name != "cpu" => continue,
+                made => made.unwrap_or_else(|error| panic!("{context}: {error}")),
+            };
+            assert_eq!(made.data_type(), to, "{context}");
+            let made = target.export(&made);
+            let count = |array: &ArrayRef| rows(array).len();
+            assert_eq!(count(&made), count(values), "{context}");
+            if !values.data_type().is_nested() {
+                let back = arrow_cast::cast(&made, &DataType::Int32).unwrap();
+                let values = arrow_cast::cast(values, &DataType::Int32).unwrap();
+                assert_same_rows(&rows(&back), &rows(&values), &context);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_batch_is_cast_to_runs_of_other_names() {
+    let to = named(DataType::Int32, DataType::Int64, true);
+    let schema = |of: &DataType| Arc::new(Schema::new(vec![Field::new("x", of.clone(), true)]));
+    for target in devices() {
+        let (from, column) = (schema(&DataType::Int32), vec![target.import(&numbers())]);
+        let batch = DeviceBatch::try_new(from, column, 5).unwrap();
+        let made = cast(&batch, &schema(&to), &CastOptions::default(), &target.stream).wait().unwrap();
+        assert_eq!(made.columns()[0].data_type(), &to);
+    }
+}
+
+/// Only those that rows show.
+#[test]
+fn a_cast_leaves_no_nulls_in_runs_that_forbid_them() {
+    let runs = arrow_cast::cast(&numbers(), &plain(DataType::Int32)).unwrap();
+    let to = |of: DataType| named(DataType::Int32, of, false);
+    let text: ArrayRef = Arc::new(StringArray::from(vec!["1", "x"]));
+    let cases = [
+        (numbers(), to(DataType::Int32)),
+        (runs.clone(), to(DataType::Int32)),
+        (runs.clone(), to(DataType::Int64)),
+        (text, to(DataType::Int32)),
+        (lists(numbers()), DataType::LargeList(item(to(DataType::Int32)))),
+        (structs(runs), structs_of(to(DataType::Int32))),
+    ];
+    for target in devices() {
+        for (values, to) in &cases {
+            let made = casted(&target.import(values), to, &target.stream);
+            if matches!(made, Err(Error::Unsupported { .. })) && target.name != "cpu" {
+                continue;
+            }
+            let context = format!("{} to {to} on {target:?}: {made:?}", values.data_type());
+            let Err(Error::Arrow { operation: "cast", problem }) = made else { panic!("{context}") };
+            assert_eq!(problem, "1 nulls in \"v\", which is not nullable", "{context}");
+        }
+    }
 }
 
 const LONG: usize = 1 << 20;
