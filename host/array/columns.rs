@@ -60,6 +60,8 @@ pub(crate) mod sealed {
         fn schema(frame: &Self::Frame) -> Option<&Schema>;
         /// Combines the frame with as many arrays as before, of `rows` rows each.
         fn framed(frame: Self::Frame, arrays: Vec<DeviceArray>, rows: usize) -> Result<Self>;
+        /// The same names for as many other arrays, of `rows` rows each, which may have other types.
+        fn with_arrays(&self, arrays: Vec<DeviceArray>, rows: usize) -> Result<Self>;
         /// Applies `of` to each array and puts the results into the frame.
         fn each(
             &self,
@@ -114,6 +116,10 @@ impl sealed::Columns for DeviceArray {
     }
 
     fn framed(_: (), arrays: Vec<DeviceArray>, _: usize) -> Result<DeviceArray> {
+        one(arrays)
+    }
+
+    fn with_arrays(&self, arrays: Vec<DeviceArray>, _: usize) -> Result<DeviceArray> {
         one(arrays)
     }
 
@@ -209,6 +215,14 @@ impl sealed::Columns for DeviceBatch {
 
     fn framed((schema, metadata): Self::Frame, arrays: Vec<DeviceArray>, rows: usize) -> Result<DeviceBatch> {
         Ok(DeviceBatch::try_new(schema, arrays, rows)?.with_metadata(metadata))
+    }
+
+    fn with_arrays(&self, arrays: Vec<DeviceArray>, rows: usize) -> Result<DeviceBatch> {
+        let fields = self.schema().fields().iter().zip(&arrays);
+        let fields = fields.map(|(old, new)| Field::clone(old).with_data_type(new.data_type().clone()));
+        let metadata = self.schema().metadata().clone();
+        let schema = Schema::new_with_metadata(fields.collect::<Vec<_>>(), metadata);
+        Self::framed((Arc::new(schema), self.metadata().clone()), arrays, rows)
     }
 
     fn each(

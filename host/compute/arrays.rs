@@ -11,7 +11,7 @@ use crate::compute::{CastOptions, cast, check_cast, engine};
 use crate::engine::{GroupFold, Groups};
 use crate::exchange::from_arrow;
 use crate::expr::{Expr, Options, if_else, lit, nth};
-use crate::rules::{folded_type, value_type, widened_type};
+use crate::rules::{folded_type, value_type, widened_type, with_long_ends};
 use crate::{DeviceArray, DeviceBatch, Error, Result, Stream};
 
 /// Computes one column of others, which it knows by their numbers.
@@ -119,11 +119,23 @@ fn share(bytes: usize, rows: usize, of: Option<usize>) -> usize {
 /// fewer bits might not number the values, or the rows, of all. An array that the device does not cast so
 /// stays as it is.
 pub(super) async fn widened(array: &DeviceArray, stream: &Stream) -> Result<DeviceArray> {
-    let (of, options) = (widened_type(array.data_type()), CastOptions::default());
-    match check_cast(array.data_type(), &of, &options, stream) {
+    cast_if_possible(array, &widened_type(array.data_type()), stream).await
+}
+
+/// As [`widened`], for the ends of runs only.
+pub(super) async fn lengthened(array: &DeviceArray, stream: &Stream) -> Result<DeviceArray> {
+    cast_if_possible(array, &with_long_ends(array.data_type()), stream).await
+}
+
+async fn cast_if_possible(array: &DeviceArray, to: &DataType, stream: &Stream) -> Result<DeviceArray> {
+    let options = CastOptions::default();
+    if array.data_type() == to {
+        return Ok(array.clone());
+    }
+    match check_cast(array.data_type(), to, &options, stream) {
         Err(Error::Unsupported { .. }) => Ok(array.clone()),
         Err(error) => Err(error),
-        Ok(()) => cast(array, &of, &options, stream).await,
+        Ok(()) => cast(array, to, &options, stream).await,
     }
 }
 

@@ -1,7 +1,8 @@
 //! The `fill_null` operation: replaces nulls with a value.
 
+use super::long_runs::{concat_long, shortened};
 use super::nulls::{bits_of, valid};
-use super::{Columns, Scalar, TakeOptions, concat, engine, reach_all, take, together};
+use super::{Columns, Scalar, TakeOptions, engine, reach_all, take, together};
 use crate::array::Parts;
 use crate::engine::Valid;
 use crate::rules::fill_nulls;
@@ -15,7 +16,7 @@ use crate::{DeviceArray, Error, Pending, Result, Stream};
 ///
 /// Booleans and values of 1, 2, 4, 8, 16 or 32 bytes are filled in one pass, which never synchronises. For
 /// other types, the scalar is appended to the values and `take` selects from both. This synchronises as
-/// [`concat()`] and [`take()`] do, for all columns together, and copies the values twice. An array that is
+/// [`concat()`](super::concat()) and [`take()`] do, for all columns together, and copies the values twice. An array that is
 /// known to have no nulls is not copied.
 ///
 /// ```
@@ -72,9 +73,11 @@ fn taken_where_null(values: &DeviceArray, scalar: &Scalar, stream: &Stream) -> R
     let last = fill_nulls(&numbers, [values.len() as u64, 0, 0, 0]);
     let last = last.ok_or_else(|| Error::invalid("fill_null", "numbers that are not filled"))?;
     let rows = engine.map("fill_null", &numbers, last, stream)?;
-    let (both, on) = (concat(&[values, &scalar.on(stream)?], stream), stream.clone());
+    let both = concat_long(&[values, &scalar.on(stream)?], stream);
+    let (like, on) = (values.clone(), stream.clone());
     Ok(Pending::begin(stream, async move {
         let taken = take(&both.await?, &rows, &TakeOptions::default(), &on).await?;
+        let taken = shortened(taken, &like, &on).await?;
         let valid = taken.known_valid();
         // Every row of the result was valid, or is the scalar.
         DeviceArray::made(Parts { validity: None, null_count: Some(0), ..taken.into_parts() }, valid)

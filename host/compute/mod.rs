@@ -63,6 +63,7 @@ mod join_options;
 mod join_probe;
 mod join_sides;
 mod join_table;
+mod long_runs;
 mod nullability;
 mod nulls;
 mod parking;

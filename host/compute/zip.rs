@@ -1,14 +1,15 @@
 //! The `zip` operation: rows of one of two arrays or batches.
 
 use super::computed::chosen;
-use super::{Columns, concat, reach, reach_all};
+use super::long_runs::{concat_long, shortened};
+use super::{Columns, reach, reach_all};
 use crate::compute::selection::check_mask;
 use crate::{DeviceArray, Error, Pending, Stream};
 
 /// Returns, for each row, that of `truthy` if `mask` is true there, or else that of `falsy`, also where
 /// `mask` is null. Both have as many rows as the Boolean mask, and the same type or columns.
 ///
-/// The rows of both are concatenated, and then taken; see [`concat()`] and [`take`](super::take()) for how
+/// The rows of both are concatenated, and then taken; see [`concat()`](super::concat()) and [`take`](super::take()) for how
 /// often that synchronises on a GPU.
 ///
 /// ```
@@ -32,8 +33,11 @@ pub fn zip<C: Columns>(mask: &DeviceArray, truthy: &C, falsy: &C, stream: &Strea
         }
         reach("zip", mask, stream)?;
         [truthy, falsy].into_iter().try_for_each(|rows| reach_all("zip", rows.arrays(), stream))?;
-        let both = concat(&[truthy, falsy], stream);
-        let (mask, on) = (mask.clone(), stream.clone());
-        Ok(Pending::begin(stream, async move { chosen(both, &mask, &on).await }))
+        let both = concat_long(&[truthy, falsy], stream);
+        let (mask, like, on) = (mask.clone(), truthy.clone(), stream.clone());
+        Ok(Pending::begin(
+            stream,
+            async move { shortened(chosen(both, &mask, &on).await?, &like, &on).await },
+        ))
     })
 }

@@ -90,14 +90,27 @@ pub(crate) fn with_parts(of: &DataType, part: &dyn Fn(&DataType) -> DataType) ->
 /// Returns the type whose keys of dictionaries and ends of runs have 64 bits, so that they number the values
 /// and rows of several arrays, at every depth but inside of unions.
 pub(crate) fn widened_type(of: &DataType) -> DataType {
-    let long = |ends: &FieldRef| Arc::new((**ends).clone().with_data_type(DataType::Int64));
-    let widened = |of: &FieldRef| Arc::new((**of).clone().with_data_type(widened_type(of.data_type())));
+    widened(of, true)
+}
+
+/// Returns the type whose ends of runs have 64 bits. Keys of dictionaries stay as they are: a concatenation
+/// that has too many values for them finds the equal ones.
+pub(crate) fn with_long_ends(of: &DataType) -> DataType {
+    widened(of, false)
+}
+
+fn widened(of: &DataType, with_keys: bool) -> DataType {
+    let inside = |of: &DataType| widened(of, with_keys);
+    let field = |field: &FieldRef, of: DataType| Arc::new((**field).clone().with_data_type(of));
     match of {
-        DataType::Dictionary(_, values) => {
-            DataType::Dictionary(Box::new(DataType::Int64), Box::new(widened_type(values)))
+        DataType::Dictionary(key, values) => {
+            let key = if with_keys { DataType::Int64 } else { (**key).clone() };
+            DataType::Dictionary(Box::new(key), Box::new(inside(values)))
         }
-        DataType::RunEndEncoded(ends, values) => DataType::RunEndEncoded(long(ends), widened(values)),
-        of => with_parts(of, &widened_type),
+        DataType::RunEndEncoded(ends, values) => {
+            DataType::RunEndEncoded(field(ends, DataType::Int64), field(values, inside(values.data_type())))
+        }
+        of => with_parts(of, &inside),
     }
 }
 

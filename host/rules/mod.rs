@@ -27,7 +27,7 @@ mod zones;
 pub(crate) use fill::{fill_null, fill_nulls};
 pub(crate) use folds::{Folded, has_extremes, prepared, result_type};
 pub(crate) use groups::{NODE, PIECE, folded_type, levels, mean_of_decimals, too_large_a_mean};
-pub(crate) use groups::{of_any_length, value_type, widened_type, with_parts};
+pub(crate) use groups::{of_any_length, value_type, widened_type, with_long_ends, with_parts};
 pub(crate) use misfits::{Misfits, misfits};
 pub(crate) use order::{Order, Word, check_rows, too_many_rows, words};
 pub(crate) use patterns::pieces_of;

@@ -10,11 +10,14 @@ use arrow_array::*;
 use arrow_schema::{DataType, Field, Fields, Schema};
 use bowstring::array::Batches;
 use bowstring::compute::batches::sort_batches;
-use bowstring::compute::{JoinTable, Query, SortOptions, group, partition_by_hash, sort_to_indices};
+use bowstring::compute::{
+    JoinTable, Query, Scalar, SortOptions, fill_null, group, interleave, partition_by_hash,
+    sort_to_indices, zip,
+};
 use bowstring::device::testing::{EmulatedDevice, EmulatorOptions};
 use bowstring::exchange::{from_arrow, to_arrow};
-use bowstring::expr::{Options, col, count_distinct};
-use bowstring::{DeviceBatch, Error};
+use bowstring::expr::{Options, col, count_all, count_distinct, first};
+use bowstring::{DeviceArray, DeviceBatch, Error, Result};
 
 use crate::support::*;
 
@@ -167,5 +170,132 @@ fn dictionaries_and_runs_of_a_long_text_are_grouped_sorted_and_counted() {
             let made = to_arrow(&stream.download(&made.columns()[0]).unwrap()).unwrap();
             assert_eq!(made.as_primitive::<Int64Type>().values(), &[2]);
         }
+    }
+}
+
+/// The rows that runs with ends of 16 bits may have, and a part of which two are more.
+const MOST: i32 = i16::MAX as i32;
+const PART: i32 = 20_000;
+
+/// Numbers in runs with ends of 16 bits; a tenth of the runs are null.
+fn numbers(rows: i32, first: i32) -> ArrayRef {
+    let number = |row: i32| (row / 2 % 10 != 3).then_some(first + row / 2);
+    Arc::new(Int32Array::from_iter((0..rows).map(number)))
+}
+
+fn short_runs(numbers: &ArrayRef) -> ArrayRef {
+    let (ends, of) = (Field::new("ends", DataType::Int16, false), Field::new("n", DataType::Int32, true));
+    let of = DataType::RunEndEncoded(Arc::new(ends), Arc::new(of));
+    let runs = arrow_cast::cast(numbers, &of).unwrap();
+    // arrow-cast gives the fields names of its own.
+    make_array(runs.to_data().into_builder().data_type(of).build().unwrap())
+}
+
+fn as_lists(items: &ArrayRef, len: usize) -> ArrayRef {
+    let field = Arc::new(Field::new_list_field(items.data_type().clone(), true));
+    let offsets = arrow_buffer::OffsetBuffer::from_repeated_length(len, items.len() / len);
+    Arc::new(ListArray::new(field, offsets, items.clone(), None))
+}
+
+fn as_structs(column: &ArrayRef) -> ArrayRef {
+    let fields = Fields::from(vec![Field::new("r", column.data_type().clone(), true)]);
+    Arc::new(StructArray::new(fields, vec![column.clone()], None))
+}
+
+/// Compares what a device made with plain numbers, unless it has not made that.
+fn assert_numbers(made: Result<DeviceArray>, of: &DataType, expected: &ArrayRef, target: &Target) {
+    if matches!(made, Err(Error::Unsupported { .. })) && target.name != "cpu" {
+        return;
+    }
+    let made = made.unwrap_or_else(|error| panic!("{of} on {target:?}: {error}"));
+    assert_eq!(made.data_type(), of, "{target:?}");
+    let plain = arrow_cast::cast(&target.export(&made), expected.data_type()).unwrap();
+    assert_same_rows(&rows(&plain), &rows(expected), &target.name);
+}
+
+#[test]
+fn runs_that_are_too_many_together_are_zipped() {
+    let forms: [&dyn Fn(&ArrayRef) -> ArrayRef; 3] =
+        [&|column| column.clone(), &as_structs, &|items| as_lists(items, 2500)];
+    let (truthy, falsy) = (numbers(PART, 0), numbers(PART, 50_000));
+    for form in forms {
+        let (runs, others) = (form(&short_runs(&truthy)), form(&short_runs(&falsy)));
+        let mask = (0..runs.len()).map(|row| (row % 7 > 0).then_some(row / 5 % 3 > 0));
+        let mask = BooleanArray::from_iter(mask);
+        let expected = arrow_select::zip::zip(&mask, &form(&truthy), &form(&falsy)).unwrap();
+        for target in devices() {
+            let [yes, no] = [&runs, &others].map(|column| target.import(column));
+            let mask = target.import(&(Arc::new(mask.clone()) as ArrayRef));
+            let made = zip(&mask, &yes, &no, &target.stream).wait();
+            assert_numbers(made, yes.data_type(), &expected, &target);
+            let named = |column: &ArrayRef| batch(&target, &[("r", column.clone()), ("m", column.clone())]);
+            if let Ok(made) = zip(&mask, &named(&runs), &named(&others), &target.stream).wait() {
+                assert_eq!(made.schema(), named(&runs).schema());
+                assert_numbers(Ok(made.columns()[1].clone()), yes.data_type(), &expected, &target);
+            }
+        }
+    }
+}
+
+#[test]
+fn runs_of_as_many_rows_as_their_ends_number_are_filled() {
+    let plain = numbers(MOST, 7);
+    let filled: ArrayRef = Arc::new(Int32Array::from_iter_values(
+        plain.as_primitive::<Int32Type>().iter().map(|n| n.unwrap_or(5)),
+    ));
+    let five = short_runs(&(Arc::new(Int32Array::from(vec![5])) as ArrayRef));
+    let five = Scalar::from_arrow(&arrow_array::Scalar::new(five)).unwrap();
+    for target in devices() {
+        let runs = target.import(&short_runs(&plain));
+        let made = fill_null(&runs, &five, &target.stream).wait();
+        assert_numbers(made, runs.data_type(), &filled, &target);
+    }
+}
+
+#[test]
+fn a_few_rows_of_many_runs_are_interleaved() {
+    let (left, right) = (numbers(PART, 0), numbers(PART, 50_000));
+    let last = PART as usize - 1;
+    let places = [(1, last), (0, 0), (0, last), (1, 0), (1, 1), (0, 7), (1, last), (0, 6)];
+    let expected = arrow_select::interleave::interleave(&[&left, &right], &places).unwrap();
+    for target in devices() {
+        let [left, right] = [&left, &right].map(|part| target.import(&short_runs(part)));
+        let made = interleave(&[&left, &right], &places, &target.stream).wait();
+        assert_numbers(made, left.data_type(), &expected, &target);
+    }
+}
+
+#[test]
+fn batches_with_too_many_runs_together_are_grouped() {
+    let all = [count_all(), first(col("r")), count_distinct(col("n"))];
+    let query = Query::new().group_by([col("r")]).aggregate(all);
+    let keys =
+        |first: i32| short_runs(&(Arc::new(Int32Array::from_iter_values(first..first + PART)) as ArrayRef));
+    for target in devices() {
+        let of = |columns: [ArrayRef; 2]| {
+            let mut number = 0;
+            let parts = columns.map(|column| {
+                number += PART;
+                let numbers = Int32Array::from_iter_values(number..number + PART);
+                batch(&target, &[("r", column), ("n", Arc::new(numbers) as ArrayRef)])
+            });
+            let query = query.clone().bind(parts[0].schema(), &Options::default()).unwrap();
+            let (schema, place) = (parts[0].schema().clone(), target.stream.device().place());
+            let parts = Batches::new(schema, place, parts.into_iter().map(Ok));
+            query.run_batches(parts, &target.stream).collect::<Result<Vec<_>>>()
+        };
+        let made = of([keys(0), keys(0)]).unwrap();
+        let [made] = &made[..] else { panic!("{} batches", made.len()) };
+        let plain: ArrayRef = Arc::new(Int32Array::from_iter_values(0..PART));
+        let twos: ArrayRef = Arc::new(Int64Array::from(vec![2; PART as usize]));
+        for i in [0, 2] {
+            assert_numbers(Ok(made.columns()[i].clone()), keys(0).data_type(), &plain, &target);
+        }
+        for i in [1, 3] {
+            assert_same_rows(&rows(&target.export(&made.columns()[i])), &rows(&twos), &target.name);
+        }
+        // These are more groups than the type of their keys has rows.
+        let error = of([keys(0), keys(PART)]).map(|_| ()).unwrap_err();
+        assert!(matches!(error, Error::Arrow { .. }), "{error:?} on {target:?}");
     }
 }

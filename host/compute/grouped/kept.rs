@@ -2,7 +2,7 @@
 
 use arrow_schema::DataType;
 
-use crate::compute::arrays::{computed, fold_groups, null_unless_true, unnamed, widened};
+use crate::compute::arrays::{computed, fold_groups, lengthened, null_unless_true, unnamed, widened};
 use crate::compute::{SortColumn, SortOptions, TakeOptions, group, lexsort_to_indices, take};
 use crate::engine::{GroupFold, Groups};
 use crate::expr::{Fold, Literal, Reduction, if_else, lit, nth};
@@ -26,7 +26,11 @@ impl Kept {
         columns: &[DeviceArray],
         stream: &Stream,
     ) -> Result<DeviceBatch> {
-        let mut rows = keys.columns().to_vec();
+        let mut rows = vec![];
+        for key in keys.columns() {
+            // More rows may be kept than there are groups.
+            rows.push(lengthened(key, stream).await?);
+        }
         // Distinct values of several batches meet.
         rows.push(match self.distinct {
             true => widened(&columns[self.of], stream).await?,

@@ -22,7 +22,7 @@ use arrow_schema::{Schema, SchemaRef};
 
 use super::evaluated::Evaluated;
 use super::host_rows::bounded;
-use super::{CastOptions, TakeOptions, cast, group, sort_to_indices, take};
+use super::{CastOptions, TakeOptions, group, sort_to_indices, take};
 use crate::compute::SortOptions;
 use crate::compute::arrays::empty;
 use crate::expr::plan::Plan;
@@ -177,20 +177,19 @@ impl Grouped {
         for (i, state) in self.states.iter().enumerate() {
             sources.push(state.again(i, &all.states, stream).await?);
         }
-        let mut states = folded(sources, &groups, stream).await?;
-        for (state, old) in states.iter_mut().zip(&all.states) {
-            // A sum of sums is wider, but parts are merged again and again. No stream is so long that the sum
-            // of its integers does not fit.
-            if state.data_type() != old.data_type() {
-                let strict = CastOptions { safe: false, ..CastOptions::default() };
-                *state = cast(state, old.data_type(), &strict, stream).await?;
-            }
-        }
+        let states = folded(sources, &groups, stream).await?;
         let mut kept = vec![];
         for (one, rows) in self.kept.iter().zip(all.kept) {
             kept.push(one.again(rows, stream).await?);
         }
-        Partial { keys: first.await?, states, kept }.compacted(stream).await
+        let made = Partial { keys: first.await?, states, kept };
+        // A sum of sums is wider, but parts are merged again and again. No stream is so long that the sum of its
+        // integers does not fit.
+        let made = match parts.first() {
+            Some(first) => made.like(first, stream).await?,
+            None => made,
+        };
+        made.compacted(stream).await
     }
 }
 

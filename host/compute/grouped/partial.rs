@@ -8,8 +8,9 @@ use crate::compute::arrays::bytes_of;
 use crate::compute::compacted::{compacted, with_own};
 use crate::compute::evaluated::begin;
 use crate::compute::host_rows::{parked, retyped, unparked};
+use crate::compute::long_runs::{as_before, concat_long};
 use crate::compute::parking::{Parking, moved};
-use crate::compute::{TakeOptions, concat, partition_by_hash, take};
+use crate::compute::{TakeOptions, partition_by_hash, take};
 use crate::{DeviceArray, DeviceBatch, Result, Stream};
 
 /// The groups of some rows.
@@ -34,17 +35,18 @@ impl Partial {
         self.columns().map(bytes_of).sum()
     }
 
-    /// The groups of several parts, one after the other.
+    /// The groups of several parts, one after the other. Ends of runs may be longer than those of the parts,
+    /// for which [`like`](Self::like) is.
     pub async fn joined(parts: &[Partial], stream: &Stream) -> Result<Partial> {
-        let keys = concat(&parts.iter().map(|part| &part.keys).collect::<Vec<_>>(), stream).await?;
+        let keys = concat_long(&parts.iter().map(|part| &part.keys).collect::<Vec<_>>(), stream).await?;
         let mut all = Partial { keys, states: vec![], kept: vec![] };
         for i in 0..parts.first().map_or(0, |part| part.states.len()) {
             let states: Vec<_> = parts.iter().map(|part| &part.states[i]).collect();
-            all.states.push(concat(&states, stream).await?);
+            all.states.push(concat_long(&states, stream).await?);
         }
         for i in 0..parts.first().map_or(0, |part| part.kept.len()) {
             let kept: Vec<_> = parts.iter().map(|part| &part.kept[i]).collect();
-            all.kept.push(concat(&kept, stream).await?);
+            all.kept.push(concat_long(&kept, stream).await?);
         }
         Ok(all)
     }
@@ -88,6 +90,18 @@ impl Partial {
         let mut columns = vec![];
         for (column, of) in self.columns().zip(types) {
             columns.push(unparked(column, of, stream).await?);
+        }
+        self.with(columns)
+    }
+
+    /// The same with columns of the types that those of another have.
+    pub async fn like(self, other: &Partial, stream: &Stream) -> Result<Partial> {
+        if self.columns().zip(other.columns()).all(|(own, other)| own.data_type() == other.data_type()) {
+            return Ok(self);
+        }
+        let mut columns = vec![];
+        for (column, like) in self.columns().zip(other.columns()) {
+            columns.push(as_before(column, like.data_type(), stream).await?);
         }
         self.with(columns)
     }
