@@ -5,6 +5,8 @@
 //! children of list views and dense unions) are shared. Ranges described by offsets are filtered recursively,
 //! by the ranges of the kept rows.
 
+use std::ops::Range;
+
 use arrow_schema::{DataType, UnionMode};
 
 use crate::array::{Bitmap, Buffer, DeviceArray, Parts, Slot};
@@ -207,8 +209,24 @@ enum KeptItems {
     Ranges(Ranges),
 }
 
+/// Returns the items of a child of lists from the first kept one to the last, and one more if there is one. A
+/// filter of all rows copies nothing, so the result would keep the items of all other lists.
+fn around(kept: Range<usize>, child: &DeviceArray) -> Range<usize> {
+    match kept {
+        Range { start, end } if end < child.len() => start..end + 1,
+        Range { start, end } => start.saturating_sub(1)..end,
+    }
+}
+
+/// Makes the error for ranges that overlap: these cannot be kept in one pass over the child, and the format
+/// forbids them.
+#[cold]
+fn goes_back(row: usize, to: usize) -> Error {
+    Error::out_of_spec("array.buffers[0]", format!("row {row} goes back to {to}"))
+}
+
 /// Filters lists with offsets of `O` bytes. Fills in the new offsets, and the child with the rows in the kept
-/// ranges.
+/// ranges. Of other items, only those between these take memory: a slice may be of few lists of many.
 fn filter_lists<const O: usize>(
     array: &DeviceArray,
     selection: &Selection,
@@ -217,13 +235,19 @@ fn filter_lists<const O: usize>(
 ) -> Result<()> {
     let offsets = rows::offsets::<O>(array);
     let child = &array.children()[0];
+    let (first, last) = selection.ends();
+    let all = rows::range(offsets, first, child.len())?.start..rows::range(offsets, last, child.len())?.end;
+    if all.start > all.end {
+        return Err(goes_back(last, all.end));
+    }
+    let seen = around(all.clone(), child);
     let mut kept = match ranges::dense(child) {
-        true => KeptItems::Bits(memory::zeroed(child.len().div_ceil(64) * 8, pool)?),
+        true => KeptItems::Bits(memory::zeroed(seen.len().div_ceil(64) * 8, pool)?),
         false => KeptItems::Ranges(Ranges::with_room(selection.len(), pool)?),
     };
     let mut memory = pool.alloc((selection.len() + 1) * O)?;
     let mut out = memory::values_mut::<[u8; O]>(&mut memory)[..selection.len() + 1].iter_mut();
-    let (mut at, mut before) = (0, 0);
+    let (mut at, mut before) = (0, all.start);
     let mut push = |at: usize| {
         if let Some(slot) = out.next() {
             *slot = rows::offset_bytes(at);
@@ -238,18 +262,17 @@ fn filter_lists<const O: usize>(
         while word != 0 {
             let row = i * 64 + word.trailing_zeros() as usize;
             let range = rows::range(offsets, row, child.len())?;
-            // Overlapping ranges cannot be kept in one pass over the child, and the format forbids them.
-            if range.start < before {
-                return Err(Error::out_of_spec(
-                    "array.buffers[0]",
-                    format!("row {row} goes back to {}", range.start),
-                ));
+            if range.start < before || range.end > all.end {
+                return Err(goes_back(row, range.start));
             }
             before = range.end;
             at += range.len();
             push(at);
             match &mut kept {
-                KeptItems::Bits(bits) => rows::set(memory::values_mut(bits), range.start, range.end),
+                KeptItems::Bits(bits) => {
+                    let (start, end) = (range.start - seen.start, range.end - seen.start);
+                    rows::set(memory::values_mut(bits), start, end);
+                }
                 KeptItems::Ranges(ranges) => ranges.push(range)?,
             }
             word &= word - 1;
@@ -257,7 +280,10 @@ fn filter_lists<const O: usize>(
     }
     parts.buffers.push(memory.freeze((selection.len() + 1) * O));
     parts.children = vec![match kept {
-        KeptItems::Bits(bits) => filter(child, &Selection::of_own(child.len(), bits)?, pool)?,
+        KeptItems::Bits(bits) => {
+            let seen = child.slice(seen.start, seen.len())?;
+            filter(&seen, &Selection::of_own(seen.len(), bits)?, pool)?
+        }
         KeptItems::Ranges(ranges) => take::take_ranges(child, &ranges, pool)?,
     }];
     Ok(())

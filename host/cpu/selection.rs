@@ -140,6 +140,15 @@ impl Selection {
         *self.starts.last().expect("starts ends with the total")
     }
 
+    /// Returns the first and the last of the kept rows, of which there are some.
+    pub(crate) fn ends(&self) -> (usize, usize) {
+        let words = self.words();
+        let is_kept = |word: &u64| *word != 0;
+        let first = words.iter().position(is_kept).expect("rows are kept");
+        let last = words.iter().rposition(is_kept).expect("rows are kept");
+        (first * 64 + words[first].trailing_zeros() as usize, last * 64 + words[last].ilog2() as usize)
+    }
+
     /// Returns a bit for each row, as words.
     pub(crate) fn words(&self) -> &[u64] {
         match &self.words {

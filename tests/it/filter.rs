@@ -3,13 +3,15 @@
 
 use std::sync::Arc;
 
-use arrow_array::{Array as _, ArrayRef, BooleanArray, Int32Array, StringArray};
-use arrow_buffer::BooleanBuffer;
+use arrow_array::{
+    Array as _, ArrayRef, BooleanArray, Int8Array, Int32Array, LargeListArray, ListArray, StringArray,
+};
+use arrow_buffer::{BooleanBuffer, OffsetBuffer};
 use arrow_schema::{DataType, Field, Schema};
 use bowstring::array::Parts;
 use bowstring::compute::{Selection, filter};
 use bowstring::exchange::{batch_from_arrow, from_arrow, to_arrow};
-use bowstring::{DeviceArray, Error, Stream};
+use bowstring::{Device, DeviceArray, Error, Stream};
 
 use crate::support::*;
 
@@ -155,4 +157,51 @@ fn runs_that_end_too_early_are_an_error() {
     let keep = from_arrow(&BooleanArray::from(vec![true, false, true, true, true])).unwrap();
     let result = filter(&array, &keep, &stream).wait();
     assert!(matches!(result, Err(Error::OutOfSpec { .. })), "{result:?}");
+}
+
+/// The items of other lists need no memory.
+#[test]
+fn few_lists_of_many_are_filtered_in_little_memory() {
+    const NAME: &str = "filter::few_lists_of_many_are_filtered_in_little_memory";
+    if children::case().is_none() {
+        return children::run(NAME, "few", None, 60, &[]);
+    }
+    const LISTS: usize = 1 << 18;
+    const ITEMS: usize = 64;
+    let (device, stream) = (Device::cpu(), Stream::cpu());
+    let pool = device.host_pool();
+    let items = || Arc::new(Int8Array::from_iter_values((0..LISTS * ITEMS).map(|item| (item / 64) as i8)));
+    let field = |of: DataType| Arc::new(Field::new_list_field(of, true));
+    let offsets = OffsetBuffer::from_repeated_length(ITEMS, LISTS);
+    let flat: ArrayRef = Arc::new(LargeListArray::new(field(DataType::Int8), offsets, items(), None));
+    let twos = OffsetBuffer::<i32>::from_repeated_length(2, LISTS / 2);
+    let deep: ArrayRef = Arc::new(ListArray::new(field(flat.data_type().clone()), twos, flat.clone(), None));
+    let empty = OffsetBuffer::<i64>::from_lengths((0..LISTS).map(|row| if row == 9 { 64 } else { 0 }));
+    let some: ArrayRef =
+        Arc::new(LargeListArray::new(field(DataType::Int8), empty, Arc::new(items().slice(0, 64)), None));
+    for lists in [flat, deep, some] {
+        for keep in [[5, 6, 7, 8, 9], [5, 6, 8, 11, 13], [2, 3, 10, 11, 14], [0, 1, 2, 3, 4]] {
+            for first in [0, 5, lists.len() - 15] {
+                let keep = BooleanArray::from_iter((0..15).map(|row| Some(keep.contains(&row))));
+                let theirs = arrow_select::filter::filter(&lists.slice(first, 15), &keep).unwrap();
+                let (values, keep) =
+                    (from_arrow(&lists.slice(first, 15)).unwrap(), from_arrow(&keep).unwrap());
+                let before = pool.usage().in_use;
+                pool.set_limit(before + (1 << 20));
+                let ours = filter(&values, &keep, &stream).wait();
+                pool.set_limit(usize::MAX);
+                let ours = ours.unwrap();
+                // They are copied, so that they do not keep those of other lists.
+                drop(values);
+                assert!(held(&ours) < 1 << 16, "{} bytes", held(&ours));
+                assert_eq!(to_arrow(&ours).unwrap().as_ref(), theirs.as_ref(), "from row {first}");
+            }
+        }
+    }
+}
+
+/// The bytes of an array's buffers.
+fn held(array: &DeviceArray) -> usize {
+    let own: usize = array.buffers().iter().filter_map(|buffer| buffer.bytes()).sum();
+    own + array.children().iter().map(held).sum::<usize>()
 }
