@@ -58,6 +58,12 @@ impl<'a> Ends<'a> {
         }
         if low < self.runs { Ok(low) } else { Err(uncovered(row)) }
     }
+
+    /// Returns the run of the first row: a slice may be of few of many runs. The number of runs, if no run
+    /// covers that row.
+    fn first(&self) -> usize {
+        if self.offset == 0 { 0 } else { self.find(0).unwrap_or(self.runs) }
+    }
 }
 
 /// Returns the bytes of text in the rows of an array; a run counts once for each of its rows. A null has none
@@ -87,7 +93,10 @@ pub(crate) fn each(
 ) -> Result<()> {
     let ends = Ends::of(array);
     let mut row = 0;
-    for run in 0..ends.runs {
+    for run in ends.first()..ends.runs {
+        if row == array.len() {
+            break;
+        }
         let end = ends.get(run).saturating_sub(ends.offset).min(array.len());
         if end > row {
             visit(run, row..end)?;
@@ -179,10 +188,13 @@ pub(crate) fn kept(
     pool: &HostPool,
 ) -> Result<(DeviceArray, Indices)> {
     let ends = Ends::of(array);
-    let words = selection.words();
-    let mut runs = Runs::with_room(ends.runs.min(selection.len()), pool)?;
+    let (words, first) = (selection.words(), ends.first());
+    let mut runs = Runs::with_room((ends.runs - first).min(selection.len()), pool)?;
     let (mut row, mut kept) = (0, 0);
-    for run in 0..ends.runs {
+    for run in first..ends.runs {
+        if row == array.len() {
+            break;
+        }
         let end = ends.get(run).saturating_sub(ends.offset).min(array.len());
         let before = kept;
         if run % LOOK == LOOK - 1 {
