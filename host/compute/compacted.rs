@@ -126,6 +126,9 @@ async fn used_values(
 
 /// Runs of which the text is their own; `None` if it is no text, or would be more.
 async fn own_runs(column: &DeviceArray, stream: &Stream) -> Result<Option<DeviceArray>> {
+    if !matches!(column.children()[1].data_type(), DataType::Utf8View | DataType::BinaryView) {
+        return Ok(None);
+    }
     let plain = TakeOptions::default();
     // Runs that no row has are left out.
     let rows = engine(stream).numbers(column.len(), stream)?;

@@ -221,3 +221,23 @@ fn parked_dictionaries_that_do_not_fit_together_are_joined() {
     }
     assert_eq!(in_any_order(&made, &target).len(), 300);
 }
+
+/// Runs of what keeps no text of others are left as they are, and nothing is read to find that out.
+#[test]
+fn runs_of_plain_values_take_no_more_waits_if_they_are_long() {
+    const ROWS: usize = 9000;
+    let waits = |len: usize| {
+        let texts = StringArray::from_iter_values((0..ROWS).map(|row| format!("{row:0len$}")));
+        let ends = Int32Array::from_iter_values(1..=ROWS as i32);
+        let runs: ArrayRef = Arc::new(RunArray::<Int32Type>::try_new(&ends, &texts).unwrap());
+        let keys: ArrayRef = Arc::new(Int32Array::from_iter_values(0..ROWS as i32));
+        let target = Target::emulator(32);
+        let rows = batch_on(&target, &[("k", keys), ("r", runs)]);
+        let query = Query::new().group_by([col("k")]).aggregate([first(col("r"))]);
+        let query = query.bind(rows.schema(), &Options::default()).unwrap();
+        let before = target.stream.device().host_synchronisations();
+        assert_eq!(query.run(&rows, &target.stream).wait().unwrap().len(), ROWS);
+        target.stream.device().host_synchronisations() - before
+    };
+    assert_eq!(waits(150), waits(50));
+}
