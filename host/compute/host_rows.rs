@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use arrow_schema::{DataType, Schema};
+use arrow_schema::DataType;
 
 use super::arrays::{bytes_in, is_cast_and_back};
 use super::compacted::shares_little;
 use super::evaluated::begin;
 use super::parking::{Parking, moved};
-use super::{CastOptions, cast, concat};
+use super::{CastOptions, Columns, cast, concat};
 use crate::array::any_part;
 use crate::pass::readable;
 use crate::rules::with_parts;
@@ -164,10 +164,8 @@ pub(super) async fn unparked(column: &DeviceArray, of: &DataType, stream: &Strea
 }
 
 /// A batch of other columns, which may have other types.
-pub(super) fn retyped(old: &DeviceBatch, columns: Vec<DeviceArray>) -> Result<DeviceBatch> {
-    let fields = old.schema().fields().iter().zip(&columns);
-    let fields = fields.map(|(old, new)| (**old).clone().with_data_type(new.data_type().clone()));
-    DeviceBatch::try_new(Arc::new(Schema::new(fields.collect::<Vec<_>>())), columns, old.len())
+pub(super) fn retyped<C: Columns>(old: &C, columns: Vec<DeviceArray>) -> Result<C> {
+    old.with_arrays(columns, old.rows())
 }
 
 /// The bytes of the rows of a batch, or of its buffers where these have text.

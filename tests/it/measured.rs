@@ -6,7 +6,7 @@ use arrow_array::builder::StringViewBuilder;
 use arrow_array::types::{Int8Type, Int32Type};
 use arrow_array::*;
 use arrow_buffer::OffsetBuffer;
-use arrow_schema::{DataType, Field};
+use arrow_schema::{DataType, Field, Schema};
 use bowstring::array::Batches;
 use bowstring::compute::batches::sort_batches;
 use bowstring::compute::{JoinBuild, JoinOptions, JoinProbe, Query, SortOptions, Sorting};
@@ -240,4 +240,26 @@ fn runs_of_plain_values_take_no_more_waits_if_they_are_long() {
         target.stream.device().host_synchronisations() - before
     };
     assert_eq!(waits(150), waits(50));
+}
+
+/// What a schema says stays with rows that have waited.
+#[test]
+fn sorted_rows_that_waited_keep_the_metadata_of_their_schema() {
+    let said = std::collections::HashMap::from([("said".to_owned(), "so".to_owned())]);
+    let schema = Schema::new_with_metadata(vec![Field::new("n", DataType::Int64, true)], said);
+    for target in devices() {
+        let batch = |first: i64| {
+            let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values(first..first + 100));
+            let schema = Arc::new(schema.clone());
+            DeviceBatch::try_new(schema, vec![target.import(&numbers)], 100).unwrap()
+        };
+        for memory in [1, usize::MAX] {
+            let mut sorting = Sorting::new(&[(0, SortOptions::default())], &target.stream).memory(memory);
+            [batch(70), batch(0)].iter().for_each(|batch| ended(sorting.push(batch)).unwrap());
+            let mut sorted = ended(sorting.finish()).unwrap();
+            while let Some(rows) = ended(sorted.next()).unwrap() {
+                assert_eq!(**rows.schema(), schema, "{memory} bytes on {target:?}");
+            }
+        }
+    }
 }
