@@ -1,7 +1,10 @@
 //! Rows in parts, and rows of several arrays.
 
+use std::sync::Arc;
+
+use arrow_schema::Schema;
 use bowstring::compute;
-use bowstring::{DeviceArray, Result};
+use bowstring::{DeviceArray, DeviceBatch, Result};
 
 use crate::array::BowstringArray;
 use crate::batch::BowstringBatch;
@@ -68,8 +71,8 @@ pub unsafe extern "C" fn bowstring_partition_by_hash(
 }
 
 /// Returns a batch of the different values of an array, in the order of their first rows, and how often each
-/// occurs: the columns `values` and `counts`. Nulls are counted too. On a GPU this synchronises like
-/// `bowstring_group` and `bowstring_take`.
+/// occurs: the columns `values`, which has the array's metadata, and `counts`. Nulls are counted too. On a GPU
+/// this synchronises like `bowstring_group` and `bowstring_take`.
 ///
 /// # Safety
 ///
@@ -83,7 +86,11 @@ pub unsafe extern "C" fn bowstring_value_counts(
     // SAFETY: the caller's promise.
     guard(|| unsafe {
         let (values, stream) = (borrow(values, "values")?, borrow(stream, "stream")?);
-        give(BowstringBatch::new(compute::value_counts(&values.array, &stream.0).wait()?), out)
+        let counts = compute::value_counts(&values.array, &stream.0).wait()?;
+        let [of, count] = [0, 1].map(|i| counts.schema().field(i).clone());
+        let schema = Schema::new(vec![of.with_metadata(values.field.metadata().clone()), count]);
+        let said = DeviceBatch::try_new(Arc::new(schema), counts.columns().to_vec(), counts.len())?;
+        give(BowstringBatch::new(said), out)
     })
 }
 

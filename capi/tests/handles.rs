@@ -246,8 +246,15 @@ fn metadata_goes_with_what_it_is_said_of() {
         assert_eq!(field_of(lamp), said("x", "lamp"));
         assert_eq!(field_of(null_rows), Field::new("x", DataType::Boolean, true));
         assert_eq!(field_of(plain), Field::new("x", DataType::Boolean, true));
-        // SAFETY: a handle that is not used again.
-        unsafe { bowstring_array_free(values) };
+        let (mut counts, mut column) = (null_mut(), null_mut());
+        // SAFETY: live handles, places for more, and handles that are not used again.
+        unsafe {
+            assert_eq!(bowstring_value_counts(values, stream, &mut counts), Ok);
+            assert_eq!(bowstring_batch_column(counts, 0, &mut column), Ok);
+            bowstring_batch_free(counts);
+            bowstring_array_free(values);
+        }
+        assert_eq!(field_of(column), said("values", "flag"));
         close((device, stream));
     }
 }

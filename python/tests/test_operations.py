@@ -214,6 +214,7 @@ def test_what_extension_types_become() -> None:
     # Operations that select rows keep the extension type.
     for operation in [lambda a: bs.filter(a, pa.array([True])), lambda a: bs.take(a, pa.array([0])), bs.drop_null]:
         assert pa.array(operation(uuids)).type == pa.uuid()
+    assert pa.record_batch(bs.value_counts(uuids)).schema.types == [pa.uuid(), pa.int64()]
     # Operations that compute new values do not.
     for operation in [bs.is_null, bs.is_valid]:
         assert pa.array(operation(flags)).type == pa.bool_()

@@ -46,13 +46,19 @@ pub fn unique<'py>(
 /// Count how often each value of an array occurs.
 ///
 /// Returns a batch of the columns `values`, the different values in the order of their first rows, and
-/// `counts`. Nulls are counted as well.
+/// `counts`. Nulls are counted as well. An extension type stays.
 #[pyfunction]
 #[pyo3(signature = (values, *, stream = None))]
 pub fn value_counts(values: &Bound<'_, PyAny>, stream: Option<&Bound<'_, Stream>>) -> PyResult<RecordBatch> {
     let (py, values) = (values.py(), as_array(values, "values")?);
     let on = stream_for(values.array.place(), stream)?;
-    detached(py, || compute::value_counts(&values.array, &on).wait()).map(RecordBatch::new)
+    let counted = detached(py, || {
+        let counts = compute::value_counts(&values.array, &on).wait()?;
+        let [of, count] = [0, 1].map(|i| counts.schema().field(i).clone());
+        let schema = Schema::new(vec![of.with_metadata(values.field.metadata().clone()), count]);
+        DeviceBatch::try_new(Arc::new(schema), counts.columns().to_vec(), counts.len())
+    });
+    counted.map(RecordBatch::new)
 }
 
 /// The rows of a batch in groups of equal keys, made by `RecordBatch.group_by`.
