@@ -121,6 +121,11 @@ fn one_end(pass: &mut Pass, ends: &DataType, rows: usize) -> Result<DeviceArray>
     DeviceArray::try_new(parts)
 }
 
+/// As [`check_end`], with an error of arrow-rs, which refuses the same on the CPU.
+pub(crate) fn check_end_as_arrow(operation: &'static str, rows: usize, ends: &DataType) -> Result<()> {
+    check_end(operation, rows, ends).map_err(|error| Error::Arrow { operation, problem: error.to_string() })
+}
+
 /// Checks that run ends of a type can hold a number of rows.
 pub(crate) fn check_end(operation: &'static str, rows: usize, ends: &DataType) -> Result<()> {
     let most = match ends {

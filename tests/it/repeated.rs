@@ -11,7 +11,7 @@ use arrow_schema::{DataType, Field, Fields, Schema};
 use bowstring::array::Batches;
 use bowstring::compute::batches::sort_batches;
 use bowstring::compute::{
-    JoinTable, Query, Scalar, SortOptions, fill_null, group, interleave, partition_by_hash,
+    JoinTable, Query, Scalar, SortOptions, concat, fill_null, group, interleave, partition_by_hash,
     sort_to_indices, zip,
 };
 use bowstring::device::testing::{EmulatedDevice, EmulatorOptions};
@@ -297,5 +297,14 @@ fn batches_with_too_many_runs_together_are_grouped() {
         // These are more groups than the type of their keys has rows.
         let error = of([keys(0), keys(PART)]).map(|_| ()).unwrap_err();
         assert!(matches!(error, Error::Arrow { .. }), "{error:?} on {target:?}");
+    }
+}
+
+#[test]
+fn runs_that_are_too_many_together_are_not_concatenated() {
+    for target in devices() {
+        let runs = target.import(&short_runs(&numbers(PART, 0)));
+        let made = concat(&[&runs, &runs], &target.stream).wait();
+        assert!(matches!(made, Err(Error::Arrow { operation: "concat", .. })), "{made:?} on {target:?}");
     }
 }

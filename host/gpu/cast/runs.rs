@@ -4,13 +4,13 @@ use arrow_schema::{DataType, FieldRef};
 
 use super::held::hold;
 use super::inside::Cast;
+use crate::Result;
 use crate::array::{DeviceArray, Parts};
-use crate::gpu::parts::{check_end, none};
+use crate::gpu::parts::{check_end_as_arrow, none};
 use crate::gpu::structure::alike::stretches;
 use crate::gpu::structure::{Marked, runs};
 use crate::gpu::{Outside, take_one};
 use crate::rules::of_any_length;
-use crate::{Error, Result};
 
 /// Casts runs to plain rows, or to runs with other ends or values. The latter casts only the runs that rows
 /// use, and reads which they are; a take of text values reads too.
@@ -30,7 +30,7 @@ pub(super) async fn cast_from(cast: Cast<'_>, values: &DeviceArray, to: &DataTyp
     if values.is_empty() {
         return none(cast.begin(&[values])?, to);
     }
-    check_ends(values.len(), ends.data_type())?;
+    check_end_as_arrow("cast", values.len(), ends.data_type())?;
     let mut pass = cast.begin(&[values])?;
     let (old, of_runs) = runs::of_slice(&mut pass, values).await?;
     let casted = cast.cast(&of_runs, of.data_type()).await?;
@@ -54,7 +54,7 @@ pub(super) async fn cast_to(
     if casted.is_empty() {
         return none(cast.begin(&[&casted])?, to);
     }
-    check_ends(casted.len(), ends.data_type())?;
+    check_end_as_arrow("cast", casted.len(), ends.data_type())?;
     let mut pass = cast.begin(&[&casted])?;
     let bits = stretches(&mut pass, &casted).await?;
     let marked = Marked::new(&mut pass, casted.len(), &bits)?;
@@ -64,12 +64,6 @@ pub(super) async fn cast_to(
     pass.input(&taken)?;
     hold(cast, &mut pass, &taken, of, None).await?;
     runs::built(pass, to, casted.len(), ends, taken)
-}
-
-/// Makes the error of arrow-rs, which refuses the same on the CPU.
-fn check_ends(rows: usize, ends: &DataType) -> Result<()> {
-    check_end("cast", rows, ends)
-        .map_err(|error| Error::Arrow { operation: "cast", problem: error.to_string() })
 }
 
 /// Drops the bitmap: run ends have none.

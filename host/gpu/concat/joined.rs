@@ -10,7 +10,7 @@ use super::{Found, Node};
 use crate::array::{Bitmap, DeviceArray, Parts, SharedBuffers, Slot};
 use crate::gpu::bitmap::aligned;
 use crate::gpu::cast::most;
-use crate::gpu::parts::{check_end, empty, part_of};
+use crate::gpu::parts::{check_end_as_arrow, empty, part_of};
 use crate::gpu::rows::{fixed_width, offsets_of, rows_of};
 use crate::pass::{Pass, Region, Table, bits, input, validity};
 use crate::transfer::Gathered;
@@ -201,7 +201,7 @@ impl Node {
         ends: &[DeviceArray],
         rows: usize,
     ) -> Result<DeviceArray> {
-        check_end(pass.operation(), rows, data_type)?;
+        check_end_as_arrow(pass.operation(), rows, data_type)?;
         // An end is the number of the row after the run, so it may equal the length.
         let part =
             |piece: &DeviceArray| vec![Part { there: piece.len() as u64 + 1, ..Part::of(piece.len()) }];
