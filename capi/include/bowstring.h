@@ -803,8 +803,8 @@ void bowstring_batch_free(struct BowstringBatch *batch);
 
 // Returns the batch's own metadata, which its schema does not contain: pairs in the encoding of
 // ArrowSchema.metadata, or NULL if there is none. It comes from the producer of an asynchronous stream, or
-// from `bowstring_batch_with_metadata`; operations on batches copy it to their results. The handle owns it,
-// and it is valid until the handle is freed.
+// from `bowstring_batch_with_metadata`. Operations that select, order or convert the rows of one batch copy
+// it to their results. The handle owns it, and it is valid until the handle is freed.
 //
 // `batch` must be NULL or a live handle, `out` NULL or writable.
 BowstringStatus bowstring_batch_metadata(const struct BowstringBatch *batch,
