@@ -15,7 +15,7 @@ use crate::error::detached;
 use crate::expressions::{aggregations, options};
 use crate::foreign::as_batch;
 
-/// The rows of a batch in parts, each in an order, made by `windows`.
+/// The rows of a batch in partitions, each in an order, made by `windows`.
 ///
 /// Its methods return a value for each row, in the rows' own order.
 #[pyclass(frozen, module = "bowstring")]
@@ -24,11 +24,11 @@ pub struct Windows {
     inner: Inner,
 }
 
-/// Part the rows of a batch by columns, and order the rows of each part, as SQL's `OVER` does.
+/// Partition the rows of a batch by columns, and order the rows of each partition, as SQL's `OVER` does.
 ///
-/// `partition_by` is the name or number of a column, or a list of these; without it, all rows are one part.
-/// `order_by` is as `by` in `sort_indices`, with `descending` and `nulls_last`; without it, rows stay in
-/// their order.
+/// `partition_by` is the name or number of a column, or a list of these; without it, all rows are one
+/// partition. `order_by` is as `by` in `sort_indices`, with `descending` and `nulls_last`; without it, rows
+/// stay in their order.
 #[pyfunction]
 #[pyo3(signature = (
     batch, partition_by = None, order_by = None, *, descending = false, nulls_last = false, stream = None
@@ -80,7 +80,7 @@ impl Windows {
 
 #[pymethods]
 impl Windows {
-    /// Return the number of each row in its part, from 1 on.
+    /// Return the number of each row in its partition, from 1 on.
     fn row_number(&self, py: Python<'_>) -> PyResult<Array> {
         Ok(Array::nameless(detached(py, || self.inner.row_number().wait())?))
     }
@@ -96,7 +96,7 @@ impl Windows {
     }
 
     /// Return the values of a column, or of a list of columns, in the row that is `n` rows before each row in
-    /// its part; null if there is none.
+    /// its partition; null if there is none.
     #[pyo3(signature = (column, n = 1))]
     fn lag<'py>(&self, column: &Bound<'py, PyAny>, n: i64) -> PyResult<Bound<'py, PyAny>> {
         self.rows(column, |values| self.inner.lag(values, n))
@@ -108,16 +108,16 @@ impl Windows {
         self.rows(column, |values| self.inner.lag(values, n.saturating_neg()))
     }
 
-    /// Like `lag`, for the row that has number `n` in each row's part, from 1 on.
+    /// Like `lag`, for the row that has number `n` in each row's partition, from 1 on.
     fn nth_value<'py>(&self, column: &Bound<'py, PyAny>, n: u64) -> PyResult<Bound<'py, PyAny>> {
         self.rows(column, |values| self.inner.nth_value(values, n))
     }
 
-    /// Return a batch with the aggregations of each row's part, or of its frame.
+    /// Return a batch with the aggregations of each row's partition, or of its frame.
     ///
     /// `frame` is a pair of the first row and the last. Each is a number of rows after the row itself (0 is
-    /// the row, -1 the one before it), `None` for the end of the part, or `"peers"` for the first or last row
-    /// that is equal in the order. So `(None, 0)` makes running sums, and `(-6, 0)` sums of seven rows.
+    /// the row, -1 the one before it), `None` for the end of the partition, or `"peers"` for the first or last
+    /// row that is equal in the order. So `(None, 0)` makes running sums, and `(-6, 0)` sums of seven rows.
     /// Frames have sums, means, counts, least, greatest, first and last values, and `all` and `any`. The
     /// other options are as in `aggregate`.
     #[pyo3(signature = (
