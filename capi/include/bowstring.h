@@ -1480,8 +1480,8 @@ BowstringStatus bowstring_partition_by_hash(const struct BowstringArray *const *
                                             uint64_t *out_starts);
 
 // Returns a batch of the different values of an array, in the order of their first rows, and how often each
-// occurs: the columns `values`, which has the array's metadata, and `counts`. Nulls are counted too. On a GPU
-// this synchronises like `bowstring_group` and `bowstring_take`.
+// occurs: the columns `values`, which has the array's metadata, and `counts`. Nulls are counted too. On a
+// GPU this synchronises like `bowstring_group` and `bowstring_take`.
 //
 // Handles must be NULL or live, `out` NULL or writable.
 BowstringStatus bowstring_value_counts(const struct BowstringArray *values,

@@ -71,8 +71,8 @@ pub unsafe extern "C" fn bowstring_partition_by_hash(
 }
 
 /// Returns a batch of the different values of an array, in the order of their first rows, and how often each
-/// occurs: the columns `values`, which has the array's metadata, and `counts`. Nulls are counted too. On a GPU
-/// this synchronises like `bowstring_group` and `bowstring_take`.
+/// occurs: the columns `values`, which has the array's metadata, and `counts`. Nulls are counted too. On a
+/// GPU this synchronises like `bowstring_group` and `bowstring_take`.
 ///
 /// # Safety
 ///

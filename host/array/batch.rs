@@ -49,9 +49,9 @@ impl DeviceBatch {
     }
 
     /// The metadata of this batch, apart from that of its schema. The producer of an asynchronous stream sets
-    /// it, or [`with_metadata`](Self::with_metadata). Operations that select, order or convert the rows of one
-    /// batch copy it to their results, as they do the schema's metadata. Results of several batches, groups and
-    /// computed columns may lack either.
+    /// it, or [`with_metadata`](Self::with_metadata). Operations that select, order or convert the rows of
+    /// one batch copy it to their results, as they do the schema's metadata. Results of several batches,
+    /// groups and computed columns may lack either.
     pub fn metadata(&self) -> &Metadata {
         &self.metadata
     }

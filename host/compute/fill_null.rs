@@ -16,8 +16,8 @@ use crate::{DeviceArray, Error, Pending, Result, Stream};
 ///
 /// Booleans and values of 1, 2, 4, 8, 16 or 32 bytes are filled in one pass, which never synchronises. For
 /// other types, the scalar is appended to the values and `take` selects from both. This synchronises as
-/// [`concat()`](super::concat()) and [`take()`] do, for all columns together, and copies the values twice. An array that is
-/// known to have no nulls is not copied.
+/// [`concat()`](super::concat()) and [`take()`] do, for all columns together, and copies the values twice. An
+/// array that is known to have no nulls is not copied.
 ///
 /// ```
 /// use arrow_array::Int32Array;

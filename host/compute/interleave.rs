@@ -11,8 +11,8 @@ use crate::{DeviceArray, Error, Pending, Result, Stream};
 /// Takes rows of several arrays of one type, or batches with the same columns: each of `indices` is the
 /// number of one of the parts and a row of it. An index out of bounds is an error, as are no parts.
 ///
-/// All parts are concatenated, and then the rows are taken; of dictionaries and runs, the rows of each part are
-/// taken first. See [`concat()`] and [`take`] for how often that synchronises on a GPU.
+/// All parts are concatenated, and then the rows are taken; of dictionaries and runs, the rows of each part
+/// are taken first. See [`concat()`] and [`take`] for how often that synchronises on a GPU.
 ///
 /// ```
 /// use arrow_array::StringArray;
@@ -51,8 +51,8 @@ fn of_all<C: Columns>(parts: &[&C], indices: &[(usize, usize)], stream: &Stream)
     }))
 }
 
-/// As [`of_all`], for dictionaries and runs: takes the rows of each part first. The keys and the ends then need
-/// to number only the values and the rows of those, as in arrow-rs.
+/// As [`of_all`], for dictionaries and runs: takes the rows of each part first. The keys and the ends then
+/// need to number only the values and the rows of those, as in arrow-rs.
 fn of_few<C: Columns>(parts: &[&C], indices: &[(usize, usize)], stream: &Stream) -> Result<Pending<C>> {
     let mut picked = vec![vec![]; parts.len()];
     for (part, row) in indices {

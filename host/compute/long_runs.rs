@@ -1,5 +1,5 @@
-//! Runs of several parts that are one array for a while. Together the parts may have more rows than the ends of
-//! their runs can number, although the result has few enough.
+//! Runs of several parts that are one array for a while. Together the parts may have more rows than the ends
+//! of their runs can number, although the result has few enough.
 
 use arrow_schema::DataType;
 

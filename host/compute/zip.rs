@@ -9,8 +9,8 @@ use crate::{DeviceArray, Error, Pending, Stream};
 /// Returns, for each row, that of `truthy` if `mask` is true there, or else that of `falsy`, also where
 /// `mask` is null. Both have as many rows as the Boolean mask, and the same type or columns.
 ///
-/// The rows of both are concatenated, and then taken; see [`concat()`](super::concat()) and [`take`](super::take()) for how
-/// often that synchronises on a GPU.
+/// The rows of both are concatenated, and then taken; see [`concat()`](super::concat()) and
+/// [`take`](super::take()) for how often that synchronises on a GPU.
 ///
 /// ```
 /// use arrow_array::{BooleanArray, StringArray};

@@ -1,7 +1,8 @@
-//! The fields of runs in casts. arrow-cast gives the runs that it makes fields of its own, whose values may be
-//! null: whatever its target says, and even where a list or struct around them needs the target's.
+//! The fields of runs in casts. arrow-cast gives the runs that it makes fields of its own, whose values may
+//! be null: whatever its target says, and even where a list or struct around them needs the target's.
 //!
-//! The one idea: arrow-cast sees types with its own fields only, and the result gets those that were asked for.
+//! The one idea: arrow-cast sees types with its own fields only, and the result gets those that were asked
+//! for.
 
 use arrow_schema::DataType;
 

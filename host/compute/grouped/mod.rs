@@ -183,8 +183,8 @@ impl Grouped {
             kept.push(one.again(rows, stream).await?);
         }
         let made = Partial { keys: first.await?, states, kept };
-        // A sum of sums is wider, but parts are merged again and again. No stream is so long that the sum of its
-        // integers does not fit.
+        // A sum of sums is wider, but parts are merged again and again. No stream is so long that the sum of
+        // its integers does not fit.
         let made = match parts.first() {
             Some(first) => made.like(first, stream).await?,
             None => made,
