@@ -4,6 +4,7 @@ mod devices;
 mod expressions;
 mod fuzz;
 mod groups;
+mod groups_on_cpu;
 mod joins;
 mod key_filters;
 mod limits;
