@@ -4,32 +4,28 @@
 use std::fmt;
 use std::sync::Arc;
 
-use datafusion::arrow::array::{BooleanArray, RecordBatch};
-use datafusion::arrow::compute::BatchCoalescer;
 use datafusion::common::Statistics;
 use datafusion::common::tree_node::TreeNodeRecursion;
-use datafusion::error::{DataFusionError, Result};
+use datafusion::error::Result;
 use datafusion::execution::TaskContext;
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryLimit};
 use datafusion::physical_plan::execution_plan::{
     CardinalityEffect, ChildrenPropertiesMode, ReplaceChildrenOptions,
 };
 use datafusion::physical_plan::metrics::{
-    BaselineMetrics, Count, ExecutionPlanMetricsSet, MetricBuilder, MetricsSet, RecordOutput as _,
+    BaselineMetrics, ExecutionPlanMetricsSet, MetricBuilder, MetricsSet,
 };
 use datafusion::physical_plan::statistics::{ChildStats, StatisticsArgs};
 use datafusion::physical_plan::{
     DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties as _, PhysicalExpr, PlanProperties,
     SendableRecordBatchStream,
 };
-use futures::StreamExt;
 
-use crate::join_keys::{Collector, Execution, JoinKeys};
-use crate::key_bits::KeyBits;
-use crate::streams::{BatchSource, stream_of_batches};
-
-/// After so many rows, a filter that keeps most of them ends.
-const TRIED: usize = 1 << 16;
+use crate::expression::translate;
+use crate::inputs::Inputs;
+use crate::join_keys::{Collector, JoinKeys};
+use crate::key_streams::{Collecting, Condition, Filter, FilterCounters, Filtering};
+use crate::streams::stream_of_batches;
 
 /// The use that a node makes of the keys of joins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,6 +44,8 @@ pub(crate) struct KeyFilterExec {
     input: Arc<dyn ExecutionPlan>,
     keyed: Keyed,
     role: Role,
+    /// What the filter above tests. Rows that have a key are tested before they are copied.
+    condition: Option<Arc<dyn PhysicalExpr>>,
     /// Whether the node does nothing, since it may be executed again with other rows.
     idle: bool,
     metrics: ExecutionPlanMetricsSet,
@@ -62,12 +60,46 @@ impl KeyFilterExec {
         keys: &Arc<JoinKeys>,
     ) -> Arc<dyn ExecutionPlan> {
         let below = input.downcast_ref::<KeyFilterExec>().filter(|below| below.role == role);
-        let (input, mut keyed) = match below {
-            Some(below) => (below.input.clone(), below.keyed.clone()),
-            None => (input, vec![]),
+        let mut made = match below {
+            Some(below) => below.over_input(below.input.clone()),
+            None => KeyFilterExec {
+                input,
+                keyed: vec![],
+                role,
+                condition: None,
+                idle: false,
+                metrics: ExecutionPlanMetricsSet::new(),
+            },
         };
-        keyed.push((column, keys.clone()));
-        Arc::new(KeyFilterExec { input, keyed, role, idle: false, metrics: ExecutionPlanMetricsSet::new() })
+        made.keyed.push((column, keys.clone()));
+        Arc::new(made)
+    }
+
+    /// The same node over another input, which has not run.
+    fn over_input(&self, input: Arc<dyn ExecutionPlan>) -> KeyFilterExec {
+        let KeyFilterExec { keyed, role, condition, idle, .. } = self;
+        let (keyed, condition) = (keyed.clone(), condition.clone());
+        let metrics = ExecutionPlanMetricsSet::new();
+        KeyFilterExec { input, keyed, role: *role, condition, idle: *idle, metrics }
+    }
+
+    /// The same filter of a plan, which also tests what the filter above it does, if it is one of ours and no
+    /// row can fail the test.
+    pub fn testing(
+        plan: Arc<dyn ExecutionPlan>,
+        condition: &Arc<dyn PhysicalExpr>,
+    ) -> Arc<dyn ExecutionPlan> {
+        let safe = || {
+            let made = translate(condition, &mut Inputs::of(&plan.schema()));
+            made.is_some_and(|made| !made.can_fail)
+        };
+        match plan.downcast_ref::<KeyFilterExec>() {
+            Some(filter) if filter.filters() && safe() => Arc::new(KeyFilterExec {
+                condition: Some(condition.clone()),
+                ..filter.over_input(filter.input.clone())
+            }),
+            _ => plan,
+        }
     }
 
     /// Whether the node drops rows.
@@ -110,7 +142,10 @@ impl DisplayAs for KeyFilterExec {
                 Role::Filters => format!("{name}@{column} in keys {}", keys.join),
             }
         };
-        let parts = self.keyed.iter().map(part).collect::<Vec<_>>().join(", ");
+        let mut parts = self.keyed.iter().map(part).collect::<Vec<_>>().join(", ");
+        if let Some(condition) = &self.condition {
+            parts += &format!(", then {condition}");
+        }
         let role = if self.filters() { "filter" } else { "collect" };
         match kind {
             DisplayFormatType::TreeRender => write!(f, "{role}=[{parts}]"),
@@ -134,9 +169,9 @@ impl ExecutionPlan for KeyFilterExec {
 
     fn apply_expressions(
         &self,
-        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
+        f: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
     ) -> Result<TreeNodeRecursion> {
-        Ok(TreeNodeRecursion::Continue)
+        self.condition.as_ref().map_or(Ok(TreeNodeRecursion::Continue), f)
     }
 
     fn maintains_input_order(&self) -> Vec<bool> {
@@ -155,8 +190,7 @@ impl ExecutionPlan for KeyFilterExec {
         let [input] = <[_; 1]>::try_from(children).or_else(|children: Vec<_>| {
             datafusion::common::internal_err!("{} children for one", children.len())
         })?;
-        let (keyed, role, idle) = (self.keyed.clone(), self.role, self.idle);
-        Ok(Arc::new(KeyFilterExec { input, keyed, role, idle, metrics: ExecutionPlanMetricsSet::new() }))
+        Ok(Arc::new(self.over_input(input)))
     }
 
     fn with_new_children(
@@ -168,9 +202,7 @@ impl ExecutionPlan for KeyFilterExec {
     }
 
     fn reset_state(self: Arc<Self>) -> Result<Arc<dyn ExecutionPlan>> {
-        let (input, keyed, role) = (self.input.clone(), self.keyed.clone(), self.role);
-        let metrics = ExecutionPlanMetricsSet::new();
-        Ok(Arc::new(KeyFilterExec { input, keyed, role, idle: true, metrics }))
+        Ok(Arc::new(KeyFilterExec { idle: true, ..self.over_input(self.input.clone()) }))
     }
 
     fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
@@ -180,30 +212,18 @@ impl ExecutionPlan for KeyFilterExec {
         }
         if self.role == Role::Collects {
             let collectors = self.keyed.iter().map(|one| self.collector(partition, &context, one));
-            return Ok(stream_of_batches(
-                self.schema(),
-                Collecting { input, collectors: collectors.collect() },
-            ));
+            return Ok(stream_of_batches(self.schema(), Collecting::new(input, collectors.collect())));
         }
-        let rows = context.session_config().batch_size();
-        let kept = BatchCoalescer::new(self.schema(), rows).with_biggest_coalesce_batch_size(Some(rows / 2));
-        let endless = self.input.boundedness().is_unbounded();
-        let filtering = Filtering {
-            input: Some(input),
-            filters: self
-                .keyed
-                .iter()
-                .map(|(column, keys)| Filter::new(*column, keys.of(&context)))
-                .collect(),
-            kept,
-            gathered: 0,
-            most_gathered: 1,
-            endless,
-            failed: None,
-            ready: None,
-            baseline: BaselineMetrics::new(&self.metrics, partition),
-            rows_in: MetricBuilder::new(&self.metrics).counter("input_rows", partition),
-        };
+        let filtering = Filtering::new(
+            input,
+            self.keyed.iter().map(|(column, keys)| Filter::new(*column, keys.of(&context))).collect(),
+            self.condition.as_ref().map(Condition::new).transpose()?,
+            (context.session_config().batch_size(), self.input.boundedness().is_unbounded()),
+            FilterCounters {
+                baseline: BaselineMetrics::new(&self.metrics, partition),
+                rows_in: MetricBuilder::new(&self.metrics).counter("input_rows", partition),
+            },
+        );
         Ok(stream_of_batches(self.schema(), filtering))
     }
 
@@ -233,152 +253,6 @@ impl ExecutionPlan for KeyFilterExec {
         match self.role {
             Role::Collects => CardinalityEffect::Equal,
             Role::Filters => CardinalityEffect::LowerEqual,
-        }
-    }
-}
-
-/// Passes batches on, and collects their keys.
-struct Collecting {
-    input: SendableRecordBatchStream,
-    /// The collector of each column; none once all has been read.
-    collectors: Vec<(usize, Collector)>,
-}
-
-impl BatchSource<RecordBatch> for Collecting {
-    async fn next(&mut self) -> Result<Option<RecordBatch>> {
-        self.collectors.iter_mut().for_each(|(_, collector)| collector.start());
-        let batch = self.input.next().await.transpose()?;
-        match &batch {
-            Some(batch) => {
-                self.collectors
-                    .iter_mut()
-                    .for_each(|(column, collector)| collector.add(batch.column(*column)));
-            }
-            None => self.collectors.drain(..).for_each(|(_, collector)| collector.end()),
-        }
-        Ok(batch)
-    }
-}
-
-/// A filter by the keys of a join, as long as that drops many rows.
-struct Filter {
-    column: usize,
-    /// `None` if rows are not dropped any more.
-    execution: Option<Arc<Execution>>,
-    rows: usize,
-    kept: usize,
-}
-
-impl Filter {
-    fn new(column: usize, execution: Arc<Execution>) -> Filter {
-        Filter { column, execution: Some(execution), rows: 0, kept: 0 }
-    }
-
-    /// The keys, if they are known.
-    async fn keys(&mut self) -> Option<Arc<KeyBits>> {
-        let execution = self.execution.as_ref()?;
-        let known = execution.known().await;
-        if known.is_none() && execution.is_lost() {
-            self.execution = None;
-        }
-        known
-    }
-
-    /// The rows of a batch that have a key, of those that are left.
-    fn kept(&mut self, batch: &RecordBatch, left: Option<BooleanArray>, keys: &KeyBits) -> BooleanArray {
-        let found = keys.contain(batch.column(self.column));
-        let before = left.as_ref().map_or(batch.num_rows(), BooleanArray::true_count);
-        let found = match left {
-            Some(left) => BooleanArray::new(left.values() & found.values(), None),
-            None => found,
-        };
-        self.rows += before;
-        self.kept += found.true_count();
-        if self.rows >= TRIED && self.kept > self.rows / 2 {
-            self.execution = None;
-        }
-        found
-    }
-}
-
-/// Drops rows without a key, once the keys are known.
-struct Filtering {
-    /// `None` once all has been read.
-    input: Option<SendableRecordBatchStream>,
-    filters: Vec<Filter>,
-    /// The rows that are kept, until there are enough for a batch.
-    kept: BatchCoalescer,
-    /// The number of batches whose rows are in `kept`, and the number after which these rows leave. It
-    /// doubles each time: a `LIMIT` above gets its rows at once, and long inputs get full batches.
-    gathered: usize,
-    most_gathered: usize,
-    /// Whether the input may pause forever, so that each batch's rows leave at once.
-    endless: bool,
-    /// The input's error, which follows the rows that came before it.
-    failed: Option<DataFusionError>,
-    /// A batch that follows those in `kept`.
-    ready: Option<RecordBatch>,
-    baseline: BaselineMetrics,
-    rows_in: Count,
-}
-
-impl Filtering {
-    async fn filter(&mut self, batch: RecordBatch) -> Result<()> {
-        let mut known = vec![];
-        for filter in &mut self.filters {
-            known.push(filter.keys().await);
-        }
-        let timed = self.baseline.elapsed_compute().clone();
-        let _timer = timed.timer();
-        let mut kept = None;
-        for (filter, keys) in self.filters.iter_mut().zip(known) {
-            if let Some(keys) = keys {
-                kept = Some(filter.kept(&batch, kept.take(), &keys));
-            }
-        }
-        self.filters.retain(|filter| filter.execution.is_some());
-        match kept.map(|kept| (kept.true_count(), kept)) {
-            Some((0, _)) => {}
-            Some((rows, kept)) if rows < batch.num_rows() => {
-                self.kept.push_batch_with_filter(batch, &kept)?;
-                self.gathered += 1;
-                if self.gathered >= self.most_gathered {
-                    self.kept.finish_buffered_batch()?;
-                    self.gathered = 0;
-                    self.most_gathered = if self.endless { 1 } else { self.most_gathered.saturating_mul(2) };
-                }
-            }
-            _ => {
-                // As it is, behind those before it.
-                self.kept.finish_buffered_batch()?;
-                self.ready = Some(batch);
-            }
-        }
-        Ok(())
-    }
-}
-
-impl BatchSource<RecordBatch> for Filtering {
-    async fn next(&mut self) -> Result<Option<RecordBatch>> {
-        loop {
-            if let Some(batch) = self.kept.next_completed_batch().or_else(|| self.ready.take()) {
-                return Ok(Some(batch.record_output(&self.baseline)));
-            }
-            if let Some(error) = self.failed.take() {
-                return Err(error);
-            }
-            let Some(input) = &mut self.input else { return Ok(None) };
-            match input.next().await {
-                Some(Ok(batch)) => {
-                    self.rows_in.add(batch.num_rows());
-                    self.filter(batch).await?;
-                }
-                ended => {
-                    self.input = None;
-                    self.failed = ended.and_then(Result::err);
-                    self.kept.finish_buffered_batch()?;
-                }
-            }
         }
     }
 }

@@ -203,7 +203,10 @@ fn pushed(plan: &Plan, at: usize, keys: &Arc<JoinKeys>) -> Result<Option<Plan>> 
         // are copied.
         let at = filter.projection().as_ref().map_or(Some(at), |columns| columns.get(at).copied());
         return match at {
-            Some(at) => over(plan, vec![filtered(filter.input(), at, keys)?]).map(Some),
+            Some(at) => {
+                let below = filtered(filter.input(), at, keys)?;
+                over(plan, vec![KeyFilterExec::testing(below, filter.predicate())]).map(Some)
+            }
             None => Ok(None),
         };
     }

@@ -48,6 +48,7 @@ mod key_bits;
 mod key_filter;
 mod key_filters;
 mod key_range;
+mod key_streams;
 mod keys;
 mod limited;
 mod literal;

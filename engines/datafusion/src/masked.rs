@@ -119,6 +119,6 @@ fn truth_of(expr: &Arc<dyn PhysicalExpr>, batch: &RecordBatch) -> Result<Boolean
 }
 
 /// Treats null as false.
-fn without_nulls(mask: &BooleanArray) -> BooleanArray {
+pub(crate) fn without_nulls(mask: &BooleanArray) -> BooleanArray {
     if mask.null_count() == 0 { mask.clone() } else { prep_null_mask_filter(mask) }
 }
