@@ -6,8 +6,9 @@
 #   cluster.sh [QUERY...]    runs these of the 22 queries (1 3 6 12 14), and ends
 #   cluster.sh --keep        runs no query; the cluster stays until Ctrl-C
 #
-# DEVICE is the device of the executors' stages (cpu), SCALE the tables' scale factor (0.1). PROGRAMS is the
-# folder with the built programs; without it, cargo builds them.
+# DEVICE is the device of the executors' stages (cpu), SCALE the tables' scale factor (0.1). With ROUNDS, queries are
+# measured, and their answers not compared. LOSE kills the second executor after so many seconds of the queries, which
+# must answer without it. PROGRAMS is the folder with the built programs; without it, cargo builds them.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -63,13 +64,14 @@ start() {
 
 free_port; scheduler=$port
 start scheduler $scheduler "$programs/examples/scheduler" --bind-host 127.0.0.1 --bind-port $scheduler \
-    --task-distribution round-robin
+    --task-distribution round-robin ${LOSE:+--executor-timeout-seconds 10 --expire-dead-executor-interval-seconds 2}
 for executor in one two; do
     mkdir "$work/$executor"
     free_port; flight=$port; free_port; grpc=$port; free_port; health=$port
     start $executor $flight "$programs/bowstring-executor" --device "${DEVICE:-cpu}" --option always=true \
         --scheduler-host 127.0.0.1 --scheduler-port $scheduler --bind-host 127.0.0.1 --bind-port $flight \
-        --bind-grpc-port $grpc --bind-health-port $health --vcores 2 --work-dir "$work/$executor"
+        --bind-grpc-port $grpc --bind-health-port $health --vcores 2 --work-dir "$work/$executor" \
+        ${LOSE:+--executor-heartbeat-interval-seconds 2}
 done
 echo "scheduler on 127.0.0.1:$scheduler, executors one and two; logs in $work"
 if [ -n "$keep" ]; then
@@ -78,8 +80,17 @@ if [ -n "$keep" ]; then
     exit
 fi
 
-timeout 150 "$programs/examples/client" --scheduler 127.0.0.1:$scheduler --tables "$work/tables" \
-    --make "${SCALE:-0.1}" "${queries[@]/#/--query=}" --check --remote-shuffle
+client=("$programs/examples/client" --scheduler 127.0.0.1:$scheduler --tables "$work/tables" --remote-shuffle)
+"${client[@]}" --make "${SCALE:-0.1}" --query=6 >/dev/null
+if [ -n "${ROUNDS:-}" ]; then
+    how=(--rounds "$ROUNDS")
+else
+    how=(--check)
+fi
+if [ -n "${LOSE:-}" ]; then
+    (sleep "$LOSE" && echo "executor two is lost" && kill -9 "${processes[2]}") &
+fi
+timeout 1800 "${client[@]}" "${how[@]}" "${queries[@]/#/--query=}"
 for executor in one two; do
     tasks=$(grep -c 'bowstring: task .* operators on' "$work/$executor.log" || true)
     echo "executor $executor: $tasks tasks with operators of ours"
