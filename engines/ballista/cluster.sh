@@ -6,9 +6,10 @@
 #   cluster.sh [QUERY...]    runs these of the 22 queries (1 3 6 12 14), and ends
 #   cluster.sh --keep        runs no query; the cluster stays until Ctrl-C
 #
-# DEVICE is the device of the executors' stages (cpu), SCALE the tables' scale factor (0.1). With ROUNDS, queries are
-# measured, and their answers not compared. LOSE kills the second executor after so many seconds of the queries, which
-# must answer without it. PROGRAMS is the folder with the built programs; without it, cargo builds them.
+# DEVICE is the device of the executors' stages (cpu), SCALE the tables' scale factor (0.1). With ROUNDS,
+# queries are measured, and their answers not compared. LOSE kills the second executor after so many seconds
+# of the queries, which must answer without it. PROGRAMS is the folder with the built programs; without it,
+# cargo builds them.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -226,7 +226,7 @@ fn goes_back(row: usize, to: usize) -> Error {
 }
 
 /// Filters lists with offsets of `O` bytes. Fills in the new offsets, and the child with the rows in the kept
-/// ranges. Of other items, only those between these take memory: a slice may be of few lists of many.
+/// ranges. Other items take no memory, except those between these: a slice may be of few lists of many.
 fn filter_lists<const O: usize>(
     array: &DeviceArray,
     selection: &Selection,

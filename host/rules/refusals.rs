@@ -25,8 +25,8 @@ pub(crate) fn refusal(from: &DataType, to: &DataType, options: &CastOptions<'_>)
     cast_by_arrow(&none, &with_arrow_fields(to), options).err()
 }
 
-/// The type whose runs have the fields that arrow-cast gives them, at every depth but inside of unions. Where
-/// it makes lists or structs of runs, it refuses others.
+/// The type whose runs have the fields that arrow-cast gives them, at every depth but inside of unions. It
+/// refuses others if it makes lists or structs of runs.
 pub(crate) fn with_arrow_fields(of: &DataType) -> DataType {
     match of {
         DataType::RunEndEncoded(ends, values) => {

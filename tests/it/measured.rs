@@ -242,7 +242,7 @@ fn runs_of_plain_values_take_no_more_waits_if_they_are_long() {
     assert_eq!(waits(150), waits(50));
 }
 
-/// What a schema says stays with rows that have waited.
+/// Rows that have waited keep their schema's metadata.
 #[test]
 fn sorted_rows_that_waited_keep_the_metadata_of_their_schema() {
     let said = std::collections::HashMap::from([("said".to_owned(), "so".to_owned())]);

@@ -44,7 +44,7 @@ pub(crate) struct KeyFilterExec {
     input: Arc<dyn ExecutionPlan>,
     keyed: Keyed,
     role: Role,
-    /// What the filter above tests. Rows that have a key are tested before they are copied.
+    /// The condition of the filter above. Rows that have a key are tested before they are copied.
     condition: Option<Arc<dyn PhysicalExpr>>,
     /// Whether the node does nothing, since it may be executed again with other rows.
     idle: bool,

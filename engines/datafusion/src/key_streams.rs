@@ -90,7 +90,7 @@ impl Filter {
     }
 }
 
-/// What the filter above tests, as long as that drops many rows.
+/// The condition of the filter above, as long as it drops many rows.
 pub(crate) struct Condition {
     /// The columns that it reads, and the test over these.
     columns: Vec<usize>,
@@ -157,7 +157,7 @@ pub(crate) struct Filtering {
     counters: FilterCounters,
 }
 
-/// What a filter counts.
+/// The counters of a filter.
 pub(crate) struct FilterCounters {
     pub baseline: BaselineMetrics,
     pub rows_in: Count,

@@ -117,8 +117,8 @@ impl Windows {
     ///
     /// `frame` is a pair of the first row and the last. Each is a number of rows after the row itself (0 is
     /// the row, -1 the one before it), `None` for the end of the partition, or `"peers"` for the first or
-    /// last row that is equal in the order. So `(None, 0)` makes running sums, and `(-6, 0)` sums of seven rows.
-    /// Frames have sums, means, counts, least, greatest, first and last values, and `all` and `any`. The
+    /// last row that is equal in the order. So `(None, 0)` makes running sums, and `(-6, 0)` sums of seven
+    /// rows. Frames have sums, means, counts, least, greatest, first and last values, and `all` and `any`. The
     /// other options are as in `aggregate`.
     #[pyo3(signature = (
         aggregations, frame = None, *, overflow = "error", division_by_zero = "error", floats = "total"

@@ -27,7 +27,7 @@ fn the_first_library_that_can_be_loaded_is_loaded() {
         let reason = reason(of).unwrap();
         assert!(reason.starts_with(&format!("{} was not loaded: ", named.display())), "{reason}");
     };
-    // What is there says more than what is not.
+    // A library that is there says more than one that is not.
     said(&[absent, &one, &other], &one);
     said(&[&other, absent, &one], &other);
     said(&[absent, Path::new("libbowstring-neither.so.1")], absent);
