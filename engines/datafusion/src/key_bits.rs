@@ -6,8 +6,8 @@ use datafusion::arrow::array::{
 use datafusion::arrow::buffer::{BooleanBuffer, Buffer};
 use datafusion::arrow::datatypes::{DataType, Date32Type};
 
-use crate::key_range::{ends, number};
-use crate::places::Places;
+use crate::key_range::ends;
+use crate::places::{Places, number};
 
 /// A range of so many keys is never too long: its bits take a megabyte.
 const SHORT: u64 = 1 << 23;

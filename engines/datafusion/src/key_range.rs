@@ -9,16 +9,16 @@ use std::sync::Arc;
 use datafusion::arrow::array::{Array, ArrayRef, ArrowPrimitiveType, AsArray, PrimitiveArray};
 use datafusion::arrow::buffer::{NullBuffer, ScalarBuffer};
 use datafusion::arrow::datatypes::{
-    ArrowNativeType, DataType, Date32Type, Field, Int16Type, Int32Type, Int64Type, Schema, SchemaRef,
-    UInt16Type, UInt32Type, UInt64Type,
+    DataType, Date32Type, Field, Int16Type, Int32Type, Int64Type, Schema, SchemaRef, UInt16Type, UInt32Type,
+    UInt64Type,
 };
 use datafusion::error::Result;
 use datafusion::logical_expr::EmitTo;
 use datafusion::physical_plan::aggregates::group_values::{GroupValues, new_group_values};
 use datafusion::physical_plan::aggregates::order::GroupOrdering;
 
-use crate::places::Places;
-use crate::recent_groups::{RecentGroups, are_remembered};
+use crate::places::{Places, number};
+use crate::recent_groups::{RecentGroups, are_remembered, table_bytes};
 
 /// A range of so many keys is never too long, if there is memory: its places take four megabytes.
 const SHORT: u64 = 1 << 20;
@@ -37,8 +37,10 @@ pub(crate) fn has_range(of: &DataType) -> bool {
 pub(crate) fn groups_of(keys: &SchemaRef, most_bytes: usize) -> Result<Box<dyn GroupValues>> {
     let theirs = || -> Result<Box<dyn GroupValues>> {
         let theirs = new_group_values(keys.clone(), &GroupOrdering::None)?;
-        Ok(match are_remembered(keys.fields().iter().map(|key| key.data_type())) {
-            true => Box::new(RecentGroups::before(theirs, keys.fields().len())),
+        let columns = keys.fields().len();
+        let is_small = table_bytes(columns) <= most_bytes / 4;
+        Ok(match is_small && are_remembered(keys.fields().iter().map(|key| key.data_type())) {
+            true => Box::new(RecentGroups::before(theirs, columns)),
             false => theirs,
         })
     };
@@ -67,11 +69,6 @@ struct KeyRange<T: ArrowPrimitiveType> {
     null_group: Option<usize>,
     /// DataFusion's groups, which go on since the range became too long.
     hashed: Option<Box<dyn GroupValues>>,
-}
-
-/// A key as a number. Each key has its own; those of large unsigned integers are negative.
-pub(crate) fn number(key: impl ArrowNativeType) -> i64 {
-    key.as_usize() as i64
 }
 
 /// The numbers of the least and the greatest key; `None` if there is none.

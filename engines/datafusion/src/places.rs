@@ -1,5 +1,12 @@
 //! Arrays that have a place for each integer of a range, which grows with the integers.
 
+use datafusion::arrow::datatypes::ArrowNativeType;
+
+/// A key as a number. Each key has its own; those of large unsigned integers are negative.
+pub(crate) fn number(key: impl ArrowNativeType) -> i64 {
+    key.as_usize() as i64
+}
+
 /// A place for each number of a range.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Places<P> {

@@ -16,6 +16,8 @@ use datafusion::error::Result;
 use datafusion::logical_expr::EmitTo;
 use datafusion::physical_plan::aggregates::group_values::GroupValues;
 
+use crate::places::number;
+
 /// The number of places of the table is two to this power.
 const BITS: u32 = 10;
 
@@ -124,6 +126,11 @@ impl RecentGroups {
     }
 }
 
+/// The bytes of a table for keys of so many columns.
+pub(crate) fn table_bytes(columns: usize) -> usize {
+    (columns * size_of::<u128>() + size_of::<usize>()) << BITS
+}
+
 /// The place of a key in the table.
 fn place(key: &[u128]) -> usize {
     let mixed = key.iter().fold(0u64, |hash, word| {
@@ -136,12 +143,12 @@ fn place(key: &[u128]) -> usize {
 /// A word for each row of a column, which equal keys share; `None` if it does not fit.
 fn words(column: &ArrayRef) -> Result<Option<Cow<'_, [u128]>>> {
     Ok(downcast_integer_array!(
-        column => Some(Cow::Owned(of_integers(column, |key| key as u64 as u128))),
+        column => Some(Cow::Owned(of_integers(column))),
         DataType::Date32 => {
-            Some(Cow::Owned(of_integers(column.as_primitive::<Date32Type>(), |key| key as u64 as u128)))
+            Some(Cow::Owned(of_integers(column.as_primitive::<Date32Type>())))
         }
         DataType::Date64 => {
-            Some(Cow::Owned(of_integers(column.as_primitive::<Date64Type>(), |key| key as u64 as u128)))
+            Some(Cow::Owned(of_integers(column.as_primitive::<Date64Type>())))
         }
         DataType::Decimal128(..) => {
             let column = column.as_primitive::<Decimal128Type>();
@@ -161,13 +168,11 @@ fn words(column: &ArrayRef) -> Result<Option<Cow<'_, [u128]>>> {
     ))
 }
 
-fn of_integers<T: ArrowPrimitiveType>(
-    column: &PrimitiveArray<T>,
-    word: impl Fn(T::Native) -> u128,
-) -> Vec<u128> {
+fn of_integers<T: ArrowPrimitiveType>(column: &PrimitiveArray<T>) -> Vec<u128> {
+    let word = |key| u128::from(number(key) as u64);
     match column.null_count() {
         0 => column.values().iter().map(|key| word(*key)).collect(),
-        _ => column.iter().map(|key| key.map_or(NULL, &word)).collect(),
+        _ => column.iter().map(|key| key.map_or(NULL, word)).collect(),
     }
 }
 
