@@ -7,7 +7,7 @@ use std::sync::Arc;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::error::Result;
-use datafusion::physical_expr::expressions::{Column, Literal};
+use datafusion::physical_expr::expressions::{Column, LambdaExpr, Literal};
 use datafusion::physical_expr::projection::ProjectionExpr;
 use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode, PhysicalGroupBy};
 use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
@@ -86,8 +86,8 @@ pub(crate) fn in_one_step(plan: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dy
 }
 
 /// The same aggregate with keys, over a projection that computes its arguments, so that the projection may be
-/// ours where the aggregate is not. `None` if no argument is computed, or a function looks at more of it than
-/// its values.
+/// ours where the aggregate is not. `None` if no argument is computed, or a function may look at more than the
+/// values of its arguments.
 pub(crate) fn over_columns(plan: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dyn ExecutionPlan>>> {
     let Some(whole) = plan.downcast_ref::<AggregateExec>() else { return Ok(None) };
     let reads_rows = matches!(
@@ -95,7 +95,7 @@ pub(crate) fn over_columns(plan: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<d
         AggregateMode::Partial | AggregateMode::Single | AggregateMode::SinglePartitioned
     );
     let keys = whole.group_expr();
-    if !reads_rows || !is_simple(whole) || keys.is_empty() || !keys.is_single() {
+    if !reads_rows || !is_simple(whole) || keys.is_empty() || !keys.is_single() || has_lambdas(whole)? {
         return Ok(None);
     }
     let is_computed = |argument: &Arc<dyn PhysicalExpr>| {
@@ -106,8 +106,7 @@ pub(crate) fn over_columns(plan: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<d
     let mut functions = vec![];
     for function in whole.aggr_expr() {
         let reads_values = matches!(function.fun().name(), "sum" | "avg" | "count" | "min" | "max");
-        if !function.order_bys().is_empty() || !reads_values && function.expressions().iter().any(is_computed)
-        {
+        if !reads_values || !function.order_bys().is_empty() {
             return Ok(None);
         }
         let arguments = function.expressions().into_iter().map(|argument| {
@@ -131,6 +130,19 @@ pub(crate) fn over_columns(plan: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<d
     let made = AggregateExec::try_new(*whole.mode(), by, functions, filters, input, schema)?;
     let same = made.schema() == plan.schema() && made.input_order_mode() == whole.input_order_mode();
     Ok(same.then(|| Arc::new(made) as _))
+}
+
+/// Whether an aggregate has functions of elements. Their parameters are numbered behind the input's columns.
+fn has_lambdas(aggregate: &AggregateExec) -> Result<bool> {
+    let arguments = aggregate.aggr_expr().iter().flat_map(|function| function.expressions());
+    let filters = aggregate.filter_expr().iter().flatten().cloned();
+    let keys = aggregate.group_expr().expr().iter().map(|(key, _)| key.clone());
+    for expr in arguments.chain(filters).chain(keys) {
+        if expr.exists(|part| Ok(part.is::<LambdaExpr>()))? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// The expressions of a projection that is being made.

@@ -1,5 +1,9 @@
 //! Groups on the CPU as sessions have them by default: which first steps are ours, and what they compute.
 
+use std::sync::Arc;
+
+use datafusion::arrow::array::{ArrayRef, Int64Array, ListArray, RecordBatch};
+use datafusion::arrow::datatypes::Int64Type;
 use datafusion::physical_plan::displayable;
 
 use crate::support::*;
@@ -63,5 +67,33 @@ async fn arguments_are_computed_with_the_filter() {
                 });
             assert_eq!(computes, taken, "{sql}\n{}", displayable(plan.as_ref()).indent(false));
         }
+    }
+}
+
+/// Functions of elements number their parameters behind the input's columns.
+#[tokio::test]
+async fn elements_are_not_taken_for_columns() {
+    let (context, plain) = (on("cpu").await, on("off").await);
+    answer(&context, "SET bowstring.always = false").await.unwrap();
+    let numbers =
+        |of: fn(i64) -> i64| Arc::new(Int64Array::from_iter((0..60).map(|row| Some(of(row))))) as ArrayRef;
+    let lists = (0..60).map(|row| Some((0..row % 4).map(|item| Some(item + row % 3)).collect::<Vec<_>>()));
+    let lists = Arc::new(ListArray::from_iter_primitive::<Int64Type, _, _>(lists)) as ArrayRef;
+    let columns = [
+        ("x", numbers(|row| row % 5)),
+        ("i", numbers(|row| row)),
+        ("j", numbers(|row| row * 3)),
+        ("l", lists),
+    ];
+    register(&[&context, &plain], "t", vec![RecordBatch::try_from_iter(columns).unwrap()]);
+    for context in [&context, &plain] {
+        answer(context, "SET datafusion.sql_parser.dialect = 'duckdb'").await.unwrap();
+    }
+    for sums in ["sum(i * 2 + 1)", "sum(i * 2 + 1), sum(i * i)", "sum(i * 2 + 1), sum(i * i), sum(i - 1)"] {
+        let sql = format!(
+            "SELECT x, {sums}, count(*) FILTER (WHERE array_any_match(l, x -> x > 2)) \
+             FROM (SELECT * FROM t WHERE j < 90) GROUP BY x"
+        );
+        assert!(same(&context, &plain, &sql).await, "{sql}");
     }
 }
