@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use datafusion::error::Result;
+use datafusion::execution::memory_pool::MemoryLimit;
 use datafusion::physical_plan::joins::HashJoinExec;
 use datafusion::physical_plan::metrics::MetricBuilder;
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties as _, SendableRecordBatchStream};
@@ -46,6 +47,10 @@ impl Joined {
         if is_host(&device) {
             // Nothing is gained by larger batches where nothing is uploaded.
             options.upload_rows = 1;
+            // Its rows take memory of the session for as long as the join runs.
+            if let MemoryLimit::Finite(bytes) = task.context.memory_pool().memory_limit() {
+                options.device_bytes = options.device_bytes.min(bytes / 4);
+            }
         }
         let on = On { join: self.join.clone(), device, options, counters };
         let begin = |left, partitions| -> Result<Building> {

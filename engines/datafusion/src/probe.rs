@@ -12,7 +12,7 @@ use futures::future::{BoxFuture, Shared};
 
 use crate::bridge::batch_in;
 use crate::config::DeviceOptions;
-use crate::device::stream_of;
+use crate::device::{is_host, stream_of};
 use crate::downloads::OnDevice;
 use crate::error::external;
 use crate::join::{Join, Side};
@@ -68,7 +68,14 @@ async fn built(on: On, source: Source, partitions: usize, memory: HostMemory) ->
         let _timer = on.counters.baseline.elapsed_compute().timer();
         let (moved, keys) = side.split(&batch, &stream).map_err(external)?;
         build.push(&moved, keys.columns()).await.map_err(|error| memory.parking.why(error))?;
-        memory.uploaded();
+        match is_host(&on.device) {
+            // The rows are those of the upload. Those that are parked have memory of their own.
+            true if on.join.may_be_parked => {
+                memory.reservation.shrink(memory.reservation.size().saturating_sub(on.options.device_bytes));
+            }
+            true => {}
+            false => memory.uploaded(),
+        }
     }
     let _timer = on.counters.baseline.elapsed_compute().timer();
     let built = Arc::new(build.finish(partitions).await.map_err(|error| memory.parking.why(error))?);

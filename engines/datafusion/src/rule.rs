@@ -12,7 +12,7 @@ use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
 use datafusion::physical_plan::execution_plan::{
     CardinalityEffect, ChildrenPropertiesMode, ReplaceChildrenOptions,
 };
-use datafusion::physical_plan::joins::HashJoinExec;
+use datafusion::physical_plan::joins::{HashJoinExec, PartitionMode};
 use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::physical_plan::sorts::sort_preserving_merge::SortPreservingMergeExec;
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties as _};
@@ -124,11 +124,7 @@ impl Rewrite {
         if let Some(ours) = self.first_step(&plan) {
             return self.with_children(self.node(ours), matters);
         }
-        if let Some(mut join) = self.joined(&plan) {
-            if !matters {
-                let shared = with_a_shared_side(&plan)?;
-                join = shared.as_ref().and_then(Joined::of).unwrap_or(join);
-            }
+        if let Some(join) = self.join(&plan, matters)? {
             return self.with_children(self.node(join), matters);
         }
         if let Some(merged) = in_two_steps(&plan)?
@@ -285,6 +281,26 @@ impl Rewrite {
         }
         let ours = self.longest(partial, None)?.filter(|ours| ours.program().shape.groups);
         Ok(ours.map(|ours| self.node(ours.with_first_added())))
+    }
+
+    /// The join that takes the place of this node. It has one left side for all partitions, unless a node above
+    /// relies on these.
+    fn join(&self, plan: &Arc<dyn ExecutionPlan>, matters: bool) -> Result<Option<Joined>> {
+        let Some(join) = self.joined(plan) else { return Ok(None) };
+        let shared = if matters { None } else { with_a_shared_side(plan)? };
+        let (on_the_host, always) = (is_host(&self.device), self.options.always);
+        // On the CPU, each partition is a thread's work.
+        let partitions = |plan: &Arc<dyn ExecutionPlan>| plan.output_partitioning().partition_count();
+        let shared = shared.filter(|shared| !on_the_host || always || partitions(shared) >= partitions(plan));
+        if let Some(shared) = shared.as_ref().and_then(Joined::of) {
+            return Ok(Some(shared));
+        }
+        // Joins of ours that partition both sides do not tell the scan of the right side about the left keys.
+        let tells = plan.downcast_ref::<HashJoinExec>().is_some_and(|join| {
+            *join.partition_mode() == PartitionMode::Partitioned
+                && !join.dynamic_expressions_produced().is_empty()
+        });
+        Ok((!(on_the_host && tells) || always).then_some(join))
     }
 
     /// The join that this node is, if it can be translated and it pays.

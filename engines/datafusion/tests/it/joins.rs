@@ -3,9 +3,12 @@
 use std::sync::Arc;
 
 use datafusion::arrow::array::*;
-use datafusion::physical_plan::ExecutionPlan;
+use datafusion::execution::memory_pool::{GreedyMemoryPool, MemoryPool};
 use datafusion::physical_plan::joins::HashJoinExec;
+use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties as _};
+use futures::StreamExt;
 
+use crate::devices::pooled;
 use crate::support::*;
 
 const DEVICES: [&str; 2] = ["cpu", "emulator"];
@@ -99,6 +102,71 @@ async fn joins_of_numbers_pay_on_the_cpu() {
             }
         }
     }
+}
+
+/// On the CPU, the left rows take memory of the session while the join runs.
+#[tokio::test]
+async fn left_rows_take_memory_on_the_cpu() {
+    let pool = Arc::new(GreedyMemoryPool::new(1 << 30));
+    let context = pooled(pool.clone(), "cpu").await;
+    answer(&context, "SET bowstring.always = false").await.unwrap();
+    let rows = |name: &str, factor: i64| {
+        let numbers =
+            |factor: i64| Arc::new(Int64Array::from_iter_values((0..300_000).map(|row| row * factor)));
+        let columns: [(&str, ArrayRef); 2] = [("k", numbers(1)), (name, numbers(factor))];
+        let all = RecordBatch::try_from_iter(columns).unwrap();
+        (0..300).map(|part| all.slice(part * 1000, 1000)).collect::<Vec<_>>()
+    };
+    register(&[&context], "t", rows("a", 3));
+    register(&[&context], "u", rows("b", 5));
+    let plan = plan(&context, "SELECT t.a, u.b FROM t JOIN u ON t.k = u.k").await;
+    assert!(ours_has(&plan, "join="));
+    let mut stream = datafusion::physical_plan::execute_stream(plan.clone(), context.task_ctx()).unwrap();
+    let first = stream.next().await.unwrap().unwrap();
+    assert!(first.num_rows() > 0);
+    // 300,000 rows of two numbers.
+    assert!(pool.reserved() >= 300_000 * 16, "{}", pool.reserved());
+    drop((stream, plan));
+    // Tasks end when they are polled next.
+    for _ in 0..1000 {
+        if pool.reserved() > 0 {
+            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+        }
+    }
+    assert_eq!(pool.reserved(), 0);
+    // A pool for fewer is an error, or enough if rows are parked; never another answer.
+    for most in [1 << 18, 1 << 20, 1 << 22, 1 << 24] {
+        let context = pooled(Arc::new(GreedyMemoryPool::new(most)), "cpu").await;
+        answer(&context, "SET bowstring.always = false").await.unwrap();
+        register(&[&context], "t", rows("a", 3));
+        register(&[&context], "u", rows("b", 5));
+        let sql = "SELECT count(*), sum(a + b) FROM t JOIN u ON t.k = u.k";
+        match answer(&context, sql).await {
+            Ok(made) => {
+                assert_eq!(texts(&made[0]), [format!("300000|{}", 8 * 299_999i64 * 150_000)], "{most}")
+            }
+            Err(error) => assert_eq!(class(&error), "ResourcesExhausted", "{most}"),
+        }
+    }
+}
+
+/// On the CPU, the partitions of a join are threads, which a right side in one partition does not take away.
+#[tokio::test]
+async fn joins_on_the_cpu_keep_their_partitions() {
+    let (context, plain) = (on("cpu").await, on("off").await);
+    answer(&context, "SET bowstring.always = false").await.unwrap();
+    for context in [&context, &plain] {
+        partition(context).await;
+        answer(context, "SET datafusion.execution.target_partitions = 4").await.unwrap();
+    }
+    register(&[&context, &plain], "t", batches(1, true));
+    register(&[&context, &plain], "u", batches(2, true));
+    let sql =
+        "SELECT t.i64, u.i64 FROM t JOIN (SELECT * FROM u ORDER BY i64, i32 LIMIT 50) AS u ON t.i8 = u.i8";
+    same(&context, &plain, sql).await;
+    let (ours, theirs) = (plan(&context, sql).await, plan(&plain, sql).await);
+    let partitions = |plan: &Arc<dyn ExecutionPlan>| plan.output_partitioning().partition_count();
+    assert_eq!(partitions(&ours), partitions(&theirs));
 }
 
 #[tokio::test]
