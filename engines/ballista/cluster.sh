@@ -89,9 +89,14 @@ else
     how=(--check)
 fi
 if [ -n "${LOSE:-}" ]; then
-    (sleep "$LOSE" && echo "executor two is lost" && kill -9 "${processes[2]}") &
+    (sleep "$LOSE" && kill -9 "${processes[2]}") &
+    processes+=($!)
 fi
 timeout 1800 "${client[@]}" "${how[@]}" "${queries[@]/#/--query=}"
+if [ -n "${LOSE:-}" ]; then
+    ! kill -0 "${processes[2]}" 2>/dev/null || { echo "the queries ended before executor two was lost" >&2; exit 1; }
+    echo "executor two was lost, and all queries have answers"
+fi
 for executor in one two; do
     tasks=$(grep -c 'bowstring: task .* operators on' "$work/$executor.log" || true)
     echo "executor $executor: $tasks tasks with operators of ours"
