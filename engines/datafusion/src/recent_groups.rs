@@ -160,7 +160,10 @@ fn words(column: &ArrayRef) -> Result<Option<Cow<'_, [u128]>>> {
         DataType::Utf8View => of_views(column.as_string_view().views(), column),
         DataType::BinaryView => of_views(column.as_binary_view().views(), column),
         DataType::Utf8 | DataType::Binary => {
-            let view = if *column.data_type() == DataType::Utf8 { DataType::Utf8View } else { DataType::BinaryView };
+            let view = match column.data_type() {
+                DataType::Utf8 => DataType::Utf8View,
+                _ => DataType::BinaryView,
+            };
             let views = cast(column, &view)?;
             words(&views)?.map(|words| Cow::Owned(words.into_owned()))
         }
