@@ -82,17 +82,15 @@ if [ -n "$keep" ]; then
 fi
 
 client=("$programs/examples/client" --scheduler 127.0.0.1:$scheduler --tables "$work/tables" --remote-shuffle)
-"${client[@]}" --make "${SCALE:-0.1}" --query=6 >/dev/null
-if [ -n "${ROUNDS:-}" ]; then
-    how=(--rounds "$ROUNDS")
-else
-    how=(--check)
-fi
+# The tables are there before the time of LOSE begins.
+timeout 150 "${client[@]}" --make "${SCALE:-0.1}" --query=6 >/dev/null
+how=(--check) seconds=150
+[ -z "${ROUNDS:-}" ] || { how=(--rounds "$ROUNDS"); seconds=1800; }
 if [ -n "${LOSE:-}" ]; then
     (sleep "$LOSE" && kill -9 "${processes[2]}") &
     processes+=($!)
 fi
-timeout 1800 "${client[@]}" "${how[@]}" "${queries[@]/#/--query=}"
+timeout $seconds "${client[@]}" "${how[@]}" "${queries[@]/#/--query=}"
 if [ -n "${LOSE:-}" ]; then
     ! kill -0 "${processes[2]}" 2>/dev/null || { echo "the queries ended before executor two was lost" >&2; exit 1; }
     echo "executor two was lost, and all queries have answers"
