@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use datafusion::arrow::array::{AsArray, BooleanArray, BooleanBufferBuilder, RecordBatch};
+use datafusion::arrow::array::{BooleanArray, BooleanBufferBuilder, RecordBatch};
 use datafusion::arrow::compute::{BatchCoalescer, filter_record_batch};
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::error::{DataFusionError, Result};
@@ -14,7 +14,7 @@ use futures::StreamExt;
 
 use crate::join_keys::{Collector, Execution};
 use crate::key_bits::KeyBits;
-use crate::masked::without_nulls;
+use crate::masked::truth_of;
 use crate::streams::BatchSource;
 
 /// After so many rows, a filter that keeps most of them ends.
@@ -117,8 +117,7 @@ impl Condition {
     /// The rows of a batch that pass, of those that are left.
     fn kept(&mut self, batch: &RecordBatch, left: &BooleanArray) -> Result<BooleanArray> {
         let few = filter_record_batch(&batch.project(&self.columns)?, left)?;
-        let truth = self.test.evaluate(&few)?.into_array(few.num_rows())?;
-        let truth = without_nulls(truth.as_boolean());
+        let truth = truth_of(&self.test, &few)?;
         let mut kept = BooleanBufferBuilder::new(left.len());
         kept.append_buffer(left.values());
         for (row, passes) in left.values().set_indices().zip(truth.values()) {

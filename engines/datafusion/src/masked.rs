@@ -113,12 +113,12 @@ fn is_regular_expression(expr: &Arc<dyn PhysicalExpr>) -> bool {
     fragment.contains(['%', '_', '\\'])
 }
 
-fn truth_of(expr: &Arc<dyn PhysicalExpr>, batch: &RecordBatch) -> Result<BooleanArray> {
+pub(crate) fn truth_of(expr: &Arc<dyn PhysicalExpr>, batch: &RecordBatch) -> Result<BooleanArray> {
     let truth = expr.evaluate(batch)?.into_array(batch.num_rows())?;
     Ok(without_nulls(truth.as_boolean()))
 }
 
 /// Treats null as false.
-pub(crate) fn without_nulls(mask: &BooleanArray) -> BooleanArray {
+fn without_nulls(mask: &BooleanArray) -> BooleanArray {
     if mask.null_count() == 0 { mask.clone() } else { prep_null_mask_filter(mask) }
 }

@@ -232,8 +232,7 @@ impl GroupValues for RecentGroups {
     }
 
     fn size(&self) -> usize {
-        let table = self.keys.capacity() * size_of::<u128>() + self.groups.capacity() * size_of::<usize>();
-        self.theirs.size() + table
+        self.theirs.size() + if self.given_up { 0 } else { table_bytes(self.columns) }
     }
 
     fn is_empty(&self) -> bool {
