@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use bowstring::Device;
-use datafusion::arrow::datatypes::DataType;
 use datafusion::common::JoinType;
 use datafusion::physical_plan::joins::HashJoinExec;
 use datafusion::physical_plan::statistics::{StatisticsArgs, StatisticsContext};
@@ -13,6 +12,7 @@ use crate::config::DeviceOptions;
 use crate::device::is_host;
 use crate::program::Shape;
 use crate::reason::Reason;
+use crate::types::has_fixed_width;
 
 /// Why operators on a device do not read these inputs, if one of them never ends: they wait until there are
 /// many rows to upload, and the next one may never come. On the CPU they take batches as they come.
@@ -72,14 +72,13 @@ pub(crate) fn against_join(join: &HashJoinExec, device: &Device, options: &Devic
 
 /// Whether an inner or outer join returns only columns of fixed width, by keys of fixed width.
 fn is_of_numbers(join: &HashJoinExec) -> bool {
-    let fixed = |of: &DataType| of.is_primitive() || *of == DataType::Boolean;
     let left = join.left().schema();
     let pairs =
         matches!(join.join_type(), JoinType::Inner | JoinType::Left | JoinType::Right | JoinType::Full);
     pairs
         && join.filter().is_none()
-        && join.schema().fields().iter().all(|field| fixed(field.data_type()))
-        && join.on().iter().all(|(key, _)| key.data_type(&left).is_ok_and(|of| fixed(&of)))
+        && join.schema().fields().iter().all(|field| has_fixed_width(field.data_type()))
+        && join.on().iter().all(|(key, _)| key.data_type(&left).is_ok_and(|of| has_fixed_width(&of)))
 }
 
 /// The estimate of the largest input, if no input is large.

@@ -21,6 +21,7 @@ use crate::inputs::Inputs;
 use crate::made::{Made, column_of, has_type, options as meaning};
 use crate::masked::Masked;
 use crate::rows::{Output, Rows};
+use crate::types::has_fixed_width;
 
 /// The operations of a chain on batches of its input.
 #[derive(Debug)]
@@ -247,7 +248,7 @@ fn rows(chain: &Chain, inputs: &mut Inputs, shape: &mut Shape) -> Option<Rows> {
         let data_type = expr.data_type(&theirs).ok()?;
         if let Some(column) = column_of(expr) {
             outputs.push(Output::Kept(inputs.place(column)?));
-            let fixed = data_type.is_primitive() || data_type == DataType::Boolean;
+            let fixed = has_fixed_width(&data_type);
             shape.other_moved += usize::from(!fixed);
             continue;
         }

@@ -94,7 +94,12 @@ crossing!("DataFusion's.", their_type, their_field, their_fields, their_metadata
 pub(crate) fn is_flat(data_type: &theirs::DataType) -> bool {
     use theirs::DataType::*;
     let variable = matches!(data_type, Utf8 | LargeUtf8 | Utf8View | Binary | LargeBinary | BinaryView);
-    variable || data_type.is_primitive() || *data_type == Boolean
+    variable || has_fixed_width(data_type)
+}
+
+/// Whether all values of a type take as many bits.
+pub(crate) fn has_fixed_width(data_type: &theirs::DataType) -> bool {
+    data_type.is_primitive() || *data_type == theirs::DataType::Boolean
 }
 
 /// Converts a schema to DataFusion's version.
