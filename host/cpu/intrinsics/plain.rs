@@ -36,43 +36,65 @@ pub(super) fn compress<const W: usize>(
     at
 }
 
+/// Bits that are packed into words, one word after another.
+struct Packer {
+    /// The bits of the word that is not full yet, and their number, below 64.
+    word: u64,
+    fill: usize,
+    /// The number of ones so far.
+    ones: usize,
+}
+
+impl Packer {
+    /// Adds `count` bits. Returns the word that they begin in, and whether it is full. No branch depends on
+    /// the bits: how often a word is full follows no pattern.
+    #[inline(always)]
+    fn push(&mut self, bits: u64, count: u32) -> (u64, bool) {
+        let word = self.word | bits << self.fill;
+        // Shifts in two steps, because a shift by 64 is not allowed.
+        let over = bits >> 1 >> (63 - self.fill);
+        let filled = self.fill + count as usize;
+        let full = filled >= 64;
+        self.word = if full { over } else { word };
+        self.fill = filled % 64;
+        self.ones += bits.count_ones() as usize;
+        (word, full)
+    }
+}
+
 /// Defines [`super::compact`]; `extract` packs the bits under a mask.
 #[inline(always)]
 pub(super) fn compact(
     words: &[u64],
     value: impl Fn(usize) -> u64,
-    mut fill: usize,
+    fill: usize,
     out: &mut [u64],
     extract: impl Fn(u64, u64) -> u64,
 ) -> (u64, usize) {
+    let mut packer = Packer { word: 0, fill, ones: 0 };
+    let mut packed = words.iter().enumerate().map(|(i, mask)| (extract(value(i), *mask), mask.count_ones()));
     let (mut head, mut in_head) = (0, fill > 0);
-    let mut out = out.iter_mut();
-    let mut flush = |word: u64| {
-        if in_head {
-            (head, in_head) = (word, false);
-        } else if let Some(slot) = out.next() {
+    while in_head && let Some((bits, count)) = packed.next() {
+        let full;
+        (head, full) = packer.push(bits, count);
+        in_head = !full;
+    }
+    let mut at = 0;
+    for (bits, count) in packed {
+        let (word, full) = packer.push(bits, count);
+        if let Some(slot) = out.get_mut(at) {
             *slot = word;
         }
-    };
-    let (mut pending, mut ones) = (0, 0);
-    for (i, mask) in words.iter().enumerate() {
-        if *mask == 0 {
-            continue;
-        }
-        let bits = extract(value(i), *mask);
-        ones += bits.count_ones() as usize;
-        pending |= bits << fill;
-        let filled = fill + mask.count_ones() as usize;
-        if filled >= 64 {
-            flush(pending);
-            pending = if fill == 0 { 0 } else { bits >> (64 - fill) };
-        }
-        fill = filled % 64;
+        at += usize::from(full);
     }
-    if fill > 0 {
-        flush(pending);
+    // What the last bits of the head left over is not written if no mask follows.
+    if !in_head
+        && packer.fill > 0
+        && let Some(slot) = out.get_mut(at)
+    {
+        *slot = packer.word;
     }
-    (head, ones)
+    (head, packer.ones)
 }
 
 /// Packs the bits of `value` where `mask` has ones at the low end.

@@ -62,6 +62,31 @@ fn extracting_bits_is_pext() {
     }
 }
 
+#[test]
+fn compacted_bits_follow_those_of_the_caller() {
+    let mixed = noise(8).zip(noise(9)).enumerate().map(|(i, (a, b))| match i % 5 {
+        0 => 0,
+        1 => u64::MAX,
+        2 => a & b & a.rotate_left(7) & b.rotate_left(11),
+        _ => a,
+    });
+    let (masks, values): (Vec<u64>, Vec<u64>) = mixed.zip(noise(10)).take(90).unzip();
+    for (fill, len) in [0, 1, 31, 63].into_iter().flat_map(|fill| (0..90).map(move |len| (fill, len))) {
+        let rows = (0..len * 64).filter(|row| masks[row / 64] >> (row % 64) & 1 != 0);
+        let kept: Vec<bool> = rows.map(|row| values[row / 64] >> (row % 64) & 1 != 0).collect();
+        let expected = bits_of(&[vec![false; fill], kept.clone()].concat());
+        let behind = usize::from(fill > 0);
+        let mut ours = vec![!0; expected.len().saturating_sub(behind)];
+        let mut plain = ours.clone();
+        let (masks, value) = (&masks[..len], |i: usize| values[i]);
+        let packed = compact(masks, value, fill, &mut ours);
+        assert_eq!(packed, plain::compact(masks, value, fill, &mut plain, plain::extract));
+        let head = if fill > 0 { expected[0] } else { 0 };
+        assert_eq!(packed, (head, kept.iter().filter(|kept| **kept).count()), "{fill} {len}");
+        assert_eq!((&ours[..], &plain[..]), (&expected[behind..], &expected[behind..]), "{fill} {len}");
+    }
+}
+
 fn bits_of(kept: &[bool]) -> Vec<u64> {
     let mut words = vec![0u64; kept.len().div_ceil(64)];
     kept.iter().enumerate().for_each(|(i, k)| words[i / 64] |= u64::from(*k) << (i % 64));
