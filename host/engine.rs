@@ -311,12 +311,16 @@ pub(crate) trait Table: Send + Sync {
 
     /// Returns pairs, a row of the table and one of `found`, as UInt32: for each row that was found, all rows
     /// of its group in their order. With `outer`, a row that was not found has one pair, with null. The rows
-    /// of `found` are numbered from `first` on.
+    /// of `found` are numbered from `first` on. More than `most` pairs are [`Error::TooManyPairs`], before any
+    /// memory is taken for them.
+    ///
+    /// [`Error::TooManyPairs`]: crate::Error::TooManyPairs
     fn pairs(
         &self,
         found: &DeviceArray,
         first: usize,
         outer: bool,
+        most: u64,
         stream: &Stream,
     ) -> Result<Pending<[DeviceArray; 2]>>;
 }

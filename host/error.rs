@@ -60,6 +60,14 @@ pub enum Error {
         /// The device on which the allocation failed.
         device: DeviceType,
     },
+    /// A join makes more pairs of rows than there is memory for.
+    #[error("out of memory: {pairs} pairs of rows on {device}")]
+    TooManyPairs {
+        /// The number of pairs.
+        pairs: u64,
+        /// The device on which they were to be written.
+        device: DeviceType,
+    },
     /// An index points outside of the array that it indexes.
     #[error("index {index} at row {row} is out of bounds for length {len}")]
     IndexOutOfBounds {
@@ -246,6 +254,14 @@ impl Error {
     /// Whether a result is too long for its offsets, so that the results of fewer rows may fit.
     pub(crate) fn is_too_long(&self) -> bool {
         matches!(self, Error::Invalid { problem, .. } if problem.contains(DO_NOT_FIT))
+    }
+
+    /// The error of an allocation for so many pairs of rows.
+    pub(crate) fn of_pairs(self, pairs: u64) -> Error {
+        match self {
+            Error::OutOfMemory { device, .. } => Error::TooManyPairs { pairs, device },
+            other => other,
+        }
     }
 
     pub(crate) fn out_of_spec(at: impl Into<String>, problem: impl Into<String>) -> Error {

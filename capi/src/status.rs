@@ -96,7 +96,7 @@ fn status(error: &Error) -> BowstringStatus {
         Error::Invalid { .. } | Error::NoColumn { .. } => BowstringStatus::Invalid,
         Error::Unsupported { .. } => BowstringStatus::Unsupported,
         Error::OutOfSpec { .. } => BowstringStatus::OutOfSpec,
-        Error::OutOfMemory { .. } => BowstringStatus::OutOfMemory,
+        Error::OutOfMemory { .. } | Error::TooManyPairs { .. } => BowstringStatus::OutOfMemory,
         Error::IndexOutOfBounds { .. } => BowstringStatus::IndexOutOfBounds,
         Error::Cast { .. } => BowstringStatus::Cast,
         Error::Evaluation { .. } => BowstringStatus::Evaluation,
@@ -267,6 +267,7 @@ mod tests {
                 BowstringStatus::Producer,
             ),
             (Error::OutOfMemory { bytes: 7, device }, BowstringStatus::OutOfMemory),
+            (Error::TooManyPairs { pairs: 7, device }, BowstringStatus::OutOfMemory),
             (Error::IndexOutOfBounds { row: 1, index: 9, len: 2 }, BowstringStatus::IndexOutOfBounds),
             (Error::Cast { row: 1, from, to, problem: text() }, BowstringStatus::Cast),
             (

@@ -131,12 +131,23 @@ impl PreparedJoin {
 
     /// Joins a batch of right rows. Synchronises like [`join`] without its table.
     pub fn probe(&self, right: &DeviceBatch, keys: &[DeviceArray], stream: &Stream) -> Pending<Probed> {
+        self.probe_for(u64::MAX, right, keys, stream)
+    }
+
+    /// Like `probe`, except that more than `most` pairs of rows are an error.
+    pub(super) fn probe_for(
+        &self,
+        most: u64,
+        right: &DeviceBatch,
+        keys: &[DeviceArray],
+        stream: &Stream,
+    ) -> Pending<Probed> {
         Pending::begun(|| {
             let _current = stream.enter()?;
             check_side(right, keys, stream)?;
             let (prepared, right, keys) = (self.clone(), right.clone(), keys.to_vec());
             let on = stream.clone();
-            Ok(Pending::begin(stream, async move { prepared.probed(&right, &keys, &on).await }))
+            Ok(Pending::begin(stream, async move { prepared.probed((most, &right), &keys, &on).await }))
         })
     }
 
@@ -192,7 +203,7 @@ impl PreparedJoin {
                 }
             };
         }
-        let probed = self.probed(right, keys, on).await?;
+        let probed = self.probed((u64::MAX, right), keys, on).await?;
         match probed.rows {
             Some(rows) => Ok(rows),
             None => self.left_rows(&probed.visited, right, on).await,
@@ -204,7 +215,12 @@ impl PreparedJoin {
         self.table.find(&hashed_keys(keys, &self.options, on).await?, on).await
     }
 
-    async fn probed(&self, right: &DeviceBatch, keys: &[DeviceArray], on: &Stream) -> Result<Probed> {
+    async fn probed(
+        &self,
+        (most, right): (u64, &DeviceBatch),
+        keys: &[DeviceArray],
+        on: &Stream,
+    ) -> Result<Probed> {
         let (sides, kind) = (self.sides(right, on), self.options.kind);
         let mut visited = Visited { rows: !right.is_empty(), ..Visited::default() };
         if self.options.null_aware {
@@ -220,7 +236,7 @@ impl PreparedJoin {
                 return Ok(Probed { rows: Some(rows), visited });
             }
         }
-        let matches = self.find(keys, on).await?;
+        let matches = self.find(keys, on).await?.at_most(most);
         let rows = match &self.options.filter {
             None => {
                 if kind.has_rest() {

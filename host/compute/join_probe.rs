@@ -14,6 +14,11 @@ use super::parted_rows::PartedRows;
 use super::{filter, is_not_null, logical_null_count};
 use crate::{DeviceArray, DeviceBatch, Error, Result, Stream};
 
+/// Right rows that have more pairs than this, and more than so many each, are joined in halves: the pairs of a
+/// common key would fill the memory.
+const PAIRS: u64 = 1 << 20;
+const PAIRS_OF_A_ROW: u64 = 16;
+
 /// Joins the batches of one right stream with a left side. Without a limit of memory, rows come in the
 /// order of [`join`](super::join()) for each batch. Left rows that depend on all right ones come at the end,
 /// from the probe that ends last.
@@ -186,12 +191,12 @@ impl JoinProbe {
         self.prepared.clone().ok_or_else(|| Error::invalid("join", "no left rows"))
     }
 
-    /// Joins the first right rows that wait. If the result is too large for memory, or for the offsets of a
-    /// column, that of the first half: then the halves wait in their place.
+    /// Joins the first right rows that wait. If the result is too large for memory, for the offsets of a column,
+    /// or to be made at once, that of the first half: then the halves wait in their place.
     async fn joined(&mut self) -> Result<Option<DeviceBatch>> {
         let prepared = self.prepared().await?;
         while let Some((right, keys)) = self.waiting.front() {
-            match prepared.probe(right, keys, &self.stream).await {
+            match prepared.probe_for(most_pairs(right.len()), right, keys, &self.stream).await {
                 Ok(Probed { rows, visited }) => {
                     self.visited = self.visited.and(&visited, &self.stream).await?;
                     return Ok(rows);
@@ -235,7 +240,15 @@ impl JoinProbe {
     }
 }
 
+/// The most pairs that are made of so many right rows at once.
+fn most_pairs(rows: usize) -> u64 {
+    match rows {
+        0 | 1 => u64::MAX,
+        _ => (rows as u64).saturating_mul(PAIRS_OF_A_ROW).max(PAIRS),
+    }
+}
+
 /// Whether an error says that a result was too large, so that those of fewer rows may be small enough.
 fn is_too_large(error: &Error) -> bool {
-    matches!(error, Error::OutOfMemory { .. }) || error.is_too_long()
+    matches!(error, Error::OutOfMemory { .. } | Error::TooManyPairs { .. }) || error.is_too_long()
 }

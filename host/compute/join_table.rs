@@ -27,6 +27,8 @@ pub struct Matches {
     table: JoinTable,
     /// The group of each row, as UInt32; null for rows without a partner.
     found: DeviceArray,
+    /// The most pairs that may be made at once.
+    most: u64,
 }
 
 /// Pairs of rows with equal keys.
@@ -116,7 +118,7 @@ impl JoinTable {
                     )
                 }
             };
-            Ok(found.map(move |found| Ok(Matches { table, found })))
+            Ok(found.map(move |found| Ok(Matches { table, found, most: u64::MAX })))
         })
     }
 
@@ -136,8 +138,8 @@ impl JoinTable {
 
 impl Matches {
     /// Returns the pairs: for each row that was found, in order, all rows of the table with its keys, in
-    /// order. Synchronises once, for their number, before it takes memory for them. More memory than there is
-    /// is an error; then ask for the pairs of fewer rows.
+    /// order. Synchronises once, for their number, before it takes memory for them. More pairs than there is
+    /// memory for are [`Error::TooManyPairs`]; then ask for those of fewer rows.
     pub fn pairs(&self, stream: &Stream) -> Pending<Pairs> {
         self.pairs_of(0..self.found.len(), false, stream)
     }
@@ -147,9 +149,14 @@ impl Matches {
         Pending::begun(|| {
             let _current = stream.enter()?;
             let found = self.found.slice(rows.start, rows.len())?;
-            let pairs = self.table.table.pairs(&found, rows.start, outer, stream)?;
+            let pairs = self.table.table.pairs(&found, rows.start, outer, self.most, stream)?;
             Ok(pairs.map(|[left, right]| Ok(Pairs { left, right })))
         })
+    }
+
+    /// Makes more than so many pairs at once an error.
+    pub(super) fn at_most(self, pairs: u64) -> Matches {
+        Matches { most: pairs, ..self }
     }
 
     /// The group of each row.

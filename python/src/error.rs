@@ -35,7 +35,7 @@ impl Exception for Error {
         let words = self.to_string();
         match self {
             Error::Unsupported { .. } => PyNotImplementedError::new_err(words),
-            Error::OutOfMemory { .. } => PyMemoryError::new_err(words),
+            Error::OutOfMemory { .. } | Error::TooManyPairs { .. } => PyMemoryError::new_err(words),
             Error::Evaluation { failure: Failure::Overflow, .. } => PyOverflowError::new_err(words),
             Error::Evaluation { failure: Failure::DivisionByZero, .. } => PyZeroDivisionError::new_err(words),
             // This class is the base of both classes above.

@@ -59,6 +59,7 @@ mod levels;
 mod literals;
 mod long_texts;
 mod looks;
+mod many_pairs;
 mod measured;
 mod memory;
 mod memoryless;

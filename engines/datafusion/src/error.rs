@@ -16,7 +16,9 @@ pub(crate) fn external(error: Error) -> DataFusionError {
         }
         Error::Evaluation { .. } => refused(ArrowError::ArithmeticOverflow(error.to_string())),
         Error::Cast { .. } => refused(ArrowError::CastError(error.to_string())),
-        Error::OutOfMemory { .. } => DataFusionError::ResourcesExhausted(error.to_string()),
+        Error::OutOfMemory { .. } | Error::TooManyPairs { .. } => {
+            DataFusionError::ResourcesExhausted(error.to_string())
+        }
         Error::Arrow { .. } => refused(ArrowError::ComputeError(error.to_string())),
         other => DataFusionError::External(Box::new(other)),
     }

@@ -111,7 +111,9 @@ fn caught<T>(done: std::thread::Result<T>) -> PyResult<T> {
 pub fn ours(error: &bowstring::Error) -> PyErr {
     let words = error.to_string();
     match error {
-        bowstring::Error::OutOfMemory { .. } => PyMemoryError::new_err(words),
+        bowstring::Error::OutOfMemory { .. } | bowstring::Error::TooManyPairs { .. } => {
+            PyMemoryError::new_err(words)
+        }
         bowstring::Error::Producer { .. } => PyOSError::new_err(words),
         bowstring::Error::Unsupported { .. } => PyNotImplementedError::new_err(words),
         bowstring::Error::Driver { .. } | bowstring::Error::NoDevice { .. } => PyRuntimeError::new_err(words),

@@ -11,6 +11,7 @@ use super::{admitted, memory, rows};
 use crate::array::{Bitmap, Buffer, DeviceArray, Parts};
 use crate::device::{HostMemory, HostPool};
 use crate::engine::Table;
+use crate::ffi::DeviceType;
 use crate::rules::{of_any_length, seeds::seed};
 use crate::threads::{among_threads, each_part};
 use crate::{Error, Pending, Result, Stream};
@@ -175,10 +176,11 @@ impl Table for HostTable {
         found: &DeviceArray,
         first: usize,
         outer: bool,
+        most: u64,
         stream: &Stream,
     ) -> Result<Pending<[DeviceArray; 2]>> {
         let (pool, rows) = (stream.device().host_pool(), found.len());
-        Ok(Pending::known(among_threads(rows > RANGE, |_| self.written(found, first, outer, pool))))
+        Ok(Pending::known(among_threads(rows > RANGE, |_| self.written(found, first, (outer, most), pool))))
     }
 }
 
@@ -211,12 +213,12 @@ impl HostTable {
         Ok(self.order.get())
     }
 
-    /// Counts the pairs of chunks of rows, and then writes them.
+    /// Counts the pairs of chunks of rows, and then writes them if there are at most `most`.
     fn written(
         &self,
         found: &DeviceArray,
         first: usize,
-        outer: bool,
+        (outer, most): (bool, u64),
         pool: &HostPool,
     ) -> Result<[DeviceArray; 2]> {
         let ids = rows::values::<4>(&found.buffers()[0], found.offset(), found.len());
@@ -236,8 +238,10 @@ impl HostTable {
             rows.map(count).sum::<usize>()
         })?;
         let pairs: usize = counts.iter().sum();
-        let bytes = pairs.checked_mul(4).ok_or_else(|| Error::invalid("join", format!("{pairs} pairs")))?;
-        let (mut left, mut right) = (pool.alloc(bytes)?, pool.alloc(bytes)?);
+        let too_many = || Error::TooManyPairs { pairs: pairs as u64, device: DeviceType::Cpu };
+        let bytes = pairs.checked_mul(4).filter(|_| pairs as u64 <= most).ok_or_else(too_many)?;
+        let room = || pool.alloc(bytes).map_err(|error| error.of_pairs(pairs as u64));
+        let (mut left, mut right) = (room()?, room()?);
         let mut rest = (
             &mut memory::values_mut::<u32>(&mut left)[..pairs],
             &mut memory::values_mut::<u32>(&mut right)[..pairs],

@@ -193,7 +193,7 @@ fn numbered(declared: Place, number: i64) -> Place {
 /// The closest `errno` value.
 pub(in crate::exchange) fn code(error: &Error) -> c_int {
     match error {
-        Error::OutOfMemory { .. } => ENOMEM,
+        Error::OutOfMemory { .. } | Error::TooManyPairs { .. } => ENOMEM,
         Error::Unsupported { .. } => ENOSYS,
         Error::Driver { .. } | Error::NoDevice { .. } => EIO,
         Error::Producer { code, .. } if *code != 0 => *code,

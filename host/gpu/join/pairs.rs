@@ -21,12 +21,13 @@ pub(super) struct Ordered {
 }
 
 /// Returns pairs: for each row that was found, the rows of its group, of which each has one if there is no
-/// order; with `outer`, one without a row for each that was not found. Rows are numbered from `first` on.
+/// order; with `outer`, one without a row for each that was not found. Rows are numbered from `first` on. More
+/// than `most` pairs of a table with an order are an error.
 pub(super) fn pairs(
     ordered: Option<&Ordered>,
     found: &DeviceArray,
     first: usize,
-    outer: bool,
+    (outer, most): (bool, u64),
     stream: &Stream,
 ) -> Result<Pending<[DeviceArray; 2]>> {
     let (ordered, found, on) = (ordered.cloned(), found.clone(), stream.clone());
@@ -65,9 +66,11 @@ pub(super) fn pairs(
         pass.launch(&COUNT[0], &args)?;
         sums_before(&mut pass, &counts, rows, 8, &before)?;
         let total = pass.read(&[&before.piece(rows * 8, 8)]).await?[0];
-        let too_many = || Error::invalid("join", format!("{total} pairs"));
-        let pairs = usize::try_from(total).map_err(|_| too_many())?;
-        let (out, out_rows) = (pass.rows(pairs, 4)?, pass.rows(pairs, 4)?);
+        let device = on.device().place().device_type;
+        let pairs = usize::try_from(total).ok().filter(|_| total <= most);
+        let pairs = pairs.ok_or(Error::TooManyPairs { pairs: total, device })?;
+        let room = |pass: &mut Pass| pass.rows(pairs, 4).map_err(|error| error.of_pairs(total));
+        let (out, out_rows) = (room(&mut pass)?, room(&mut pass)?);
         let marks = if outer { Some(pass.output(pairs.div_ceil(32) * 4)?) } else { None };
         if pairs > 0 {
             let args = Write {

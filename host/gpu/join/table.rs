@@ -176,9 +176,10 @@ impl Table for DeviceTable {
         found: &DeviceArray,
         first: usize,
         outer: bool,
+        most: u64,
         stream: &Stream,
     ) -> Result<Pending<[DeviceArray; 2]>> {
-        pairs(self.ordered.as_ref(), found, first, outer, stream)
+        pairs(self.ordered.as_ref(), found, first, (outer, most), stream)
     }
 }
 

@@ -152,6 +152,19 @@ async fn joins_larger_than_memory_come_in_parts() {
     }
 }
 
+/// The rows of a common key have billions of pairs. They come a part at a time, and one row is enough.
+#[tokio::test]
+async fn the_first_pairs_of_many_do_not_wait_for_the_others() {
+    let key: ArrayRef = Arc::new(Int64Array::from(vec![7; 60_000]));
+    for device in ["cpu", "emulator"] {
+        let context = on(device).await;
+        register(&[&context], "hot", vec![RecordBatch::try_from_iter([("k", key.clone())]).unwrap()]);
+        let sql = "SELECT l.k FROM hot AS l JOIN hot AS r ON l.k = r.k LIMIT 3";
+        assert!(ours_has(&plan(&context, sql).await, "join="), "{device}");
+        assert_eq!(rows(&context, sql).await, Ok(vec!["7".to_owned(); 3]), "{device}");
+    }
+}
+
 /// A session over a pool, on a device.
 pub async fn pooled(pool: Arc<dyn MemoryPool>, device: &str) -> SessionContext {
     with_runtime(RuntimeEnvBuilder::new().with_memory_pool(pool), device).await
