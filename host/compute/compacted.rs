@@ -7,12 +7,12 @@ use arrow_array::{Array, cast::AsArray, types::Decimal128Type};
 use arrow_schema::DataType;
 
 use super::arrays::{bytes_of, computed, empty, fold_groups, is_cast_and_back};
-use super::{CastOptions, TakeOptions, cast, engine, group, take};
+use super::{CastOptions, Columns, TakeOptions, cast, engine, group, reach_all, take};
 use crate::array::Parts;
 use crate::engine::{GroupFold, Groups};
 use crate::exchange::to_arrow;
 use crate::expr::{Fold, Reduction, if_else, lit, nth};
-use crate::{DeviceArray, DeviceBatch, Result, Stream};
+use crate::{DeviceArray, Pending, Result, Stream};
 
 /// Columns may hold so many bytes, or so many for each row, before their contents are copied.
 const FEW_BYTES: usize = 1 << 20;
@@ -42,14 +42,25 @@ pub(super) async fn with_own(column: DeviceArray, stream: &Stream) -> Result<Dev
     Ok(made.filter(|made| bytes_of(made) < bytes_of(&column)).unwrap_or(column))
 }
 
-/// The rows of a batch, each column [`compacted`].
-pub(super) async fn compacted_rows(rows: DeviceBatch, stream: &Stream) -> Result<DeviceBatch> {
-    let mut columns = Vec::with_capacity(rows.columns().len());
-    for column in rows.columns() {
-        columns.push(compacted(column.clone(), stream).await?);
-    }
-    Ok(DeviceBatch::try_new(rows.schema().clone(), columns, rows.len())?
-        .with_metadata(rows.metadata().clone()))
+/// Copies the rows of columns that hold on to much of other rows: more than 1 MiB, and more than 128 bytes for
+/// each row. These are text behind views, values of dictionaries that no key refers to, and text of runs. Other
+/// columns stay as they are. A filter shares them, so call this before its rows are downloaded or kept.
+///
+/// Synchronises if there is such a column.
+pub fn garbage_collect<C: Columns>(values: &C, stream: &Stream) -> Pending<C> {
+    Pending::begun(|| {
+        let _current = stream.enter()?;
+        reach_all("garbage_collect", values.arrays(), stream)?;
+        let (frame, rows, columns) = (values.frame(), values.rows(), values.arrays().to_vec());
+        let on = stream.clone();
+        Ok(Pending::begin(stream, async move {
+            let mut own = Vec::with_capacity(columns.len());
+            for column in columns {
+                own.push(compacted(column, &on).await?);
+            }
+            C::framed(frame, own, rows)
+        }))
+    })
 }
 
 /// Views with text of their own; `None` if that is more than they hold now.

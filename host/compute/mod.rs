@@ -20,6 +20,7 @@
 //! | [`fill_null`] | like [`concat()`] and [`take`], never for fixed widths | values that may have nulls |
 //! | [`concat()`] | if lengths or runs depend on the data | all parts, if there are several |
 //! | [`Coalescer`] | like [`filter`], [`take`], on a GPU [`concat()`] | the rows; on a GPU twice |
+//! | [`garbage_collect`] | if a column holds on to much of other rows | such a column |
 //! | [`drop_nulls`] | like [`filter`], if there may be nulls | the rows that are not null |
 //! | [`filter_where`] | like [`filter`] | the rows for which an [expression](crate::expr) is true |
 //! | [`evaluate`] | never, but casts, dictionaries and text may | the results of the expressions |
@@ -85,6 +86,7 @@ pub use crate::array::{Columns, nullable};
 pub use bound_query::{BoundQuery, Grouping};
 pub use cast::{CastOptions, DurationFormat, FormatOptions, can_cast, cast, check_cast};
 pub use coalesce::Coalescer;
+pub use compacted::garbage_collect;
 pub use concat::concat;
 pub use drop_nulls::{DropIf, DropOptions, drop_nulls};
 pub use expressions::{aggregate, evaluate, filter_where};

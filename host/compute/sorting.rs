@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use arrow_schema::SchemaRef;
 
-use super::compacted::compacted_rows;
+use super::compacted::garbage_collect;
 use super::cuts::cuts;
 use super::evaluated::check;
 use super::host_rows::{HostRows, arrived, batch_bytes, bounded, uploaded};
@@ -130,7 +130,7 @@ impl Sorting {
         self.held = vec![all.clone()];
         let mut sorted = sorted(&all, &self.by, self.limit, &self.stream).await?;
         if self.limit.is_some() {
-            sorted = compacted_rows(sorted, &self.stream).await?;
+            sorted = garbage_collect(&sorted, &self.stream).await?;
         }
         self.rows = sorted.len();
         self.bytes = self.memory.map_or(0, |_| batch_bytes(&sorted));

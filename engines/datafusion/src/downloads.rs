@@ -2,7 +2,8 @@
 
 use std::collections::VecDeque;
 
-use bowstring::{DeviceBatch, Stream};
+use bowstring::compute::garbage_collect;
+use bowstring::{DeviceBatch, Error, Stream};
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::error::Result;
@@ -11,6 +12,7 @@ use datafusion::physical_plan::metrics::RecordOutput;
 use futures::StreamExt;
 
 use crate::bridge::batch_out;
+use crate::device::is_host;
 use crate::error::external;
 use crate::metrics::{Busy, Counters};
 use crate::operator::DeviceBatches;
@@ -59,12 +61,25 @@ impl<S: OnDevice> BatchSource<RecordBatch> for Downloads<S> {
             let Some(made) = self.source.next().await? else { return Ok(None) };
             let counters = self.source.counters().clone();
             let (stream, busy) = self.source.stream();
+            let made = own_text(made, stream).await.map_err(external)?;
             let there = download(&made, stream, busy, &counters).await.map_err(external)?;
             let _timer = counters.baseline.elapsed_compute().timer();
             let batch = batch_out(&there, &self.schema)?;
             counters.down(&batch);
             self.ready.extend(parts(&batch, self.batch_rows));
         }
+    }
+}
+
+/// A batch without the text of other rows: a download copies all text that its rows share with those of the
+/// same upload. Without memory for a copy, it stays as it is.
+async fn own_text(made: DeviceBatch, stream: &Stream) -> bowstring::Result<DeviceBatch> {
+    if is_host(stream.device()) {
+        return Ok(made);
+    }
+    match garbage_collect(&made, stream).await {
+        Err(Error::OutOfMemory { .. }) => Ok(made),
+        own => own,
     }
 }
 

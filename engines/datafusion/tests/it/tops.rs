@@ -4,6 +4,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use datafusion::arrow::array::{ArrayRef, Int64Array, RecordBatch, StringViewArray};
 use datafusion::physical_plan::ExecutionPlan;
 
 use crate::support::*;
@@ -57,6 +58,36 @@ async fn other_rows_stay_on_the_device() {
     let uploads = 6;
     assert!(count("rows_down=") > 0 && count("rows_down=") <= 5 * uploads, "{text}");
     assert!(count("rows_up=") > 10 * count("rows_down="), "{text}");
+}
+
+/// The bytes that all operators of a plan that has run have downloaded.
+fn bytes_down(plan: &Arc<dyn ExecutionPlan>) -> usize {
+    let own = plan.metrics().and_then(|metrics| metrics.sum_by_name("bytes_down"));
+    let below: usize = plan.children().into_iter().map(bytes_down).sum();
+    own.map_or(0, |bytes| bytes.as_usize()) + below
+}
+
+/// Views share the text of all rows of their upload. Only that of the rows that are returned comes down.
+#[tokio::test]
+async fn text_of_other_rows_stays_on_the_device() {
+    let (context, plain) = (on("emulator").await, on("off").await);
+    answer(&context, "SET bowstring.upload_rows = 100000").await.unwrap();
+    let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values(0..3000));
+    let texts = (0..3000).map(|row| format!("{row} {}", "long ".repeat(200)));
+    let texts: ArrayRef = Arc::new(StringViewArray::from_iter_values(texts));
+    let batch = RecordBatch::try_from_iter([("n", numbers), ("t", texts)]).unwrap();
+    register(&[&context, &plain], "long", vec![batch]);
+    for sql in [
+        "SELECT t FROM long WHERE n % 100 = 7",
+        "SELECT l.t, r.n FROM long AS l JOIN long AS r ON l.n = r.n + 5 WHERE r.n % 100 = 1",
+        "SELECT t, n FROM long WHERE n > 10 ORDER BY n LIMIT 30",
+    ] {
+        assert!(same(&context, &plain, sql).await, "{sql}");
+        let plan = plan(&context, sql).await;
+        run(&context, plan.clone()).await.unwrap();
+        // 30 rows of 1,000 bytes, and their views.
+        assert!((30_000..100_000).contains(&bytes_down(&plan)), "{sql}: {}", bytes_down(&plan));
+    }
 }
 
 /// A device sorts the rows that operators of ours leave there.
