@@ -78,7 +78,8 @@ mod tests {
         let mut eager = DeviceOptions::default();
         (eager.device, eager.always) = (device.to_owned(), true);
         let config = settings::for_rule(context.copied_config().options(), &eager);
-        let executed = DeviceRule::new().optimize(Arc::clone(&planned), &config)?;
+        let rule = DeviceRule::new().keeping_partitions();
+        let executed = rule.optimize(Arc::clone(&planned), &config)?;
         Ok([planned, executed])
     }
 
