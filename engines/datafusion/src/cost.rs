@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use bowstring::Device;
 use datafusion::common::JoinType;
+use datafusion::config::ConfigOptions;
 use datafusion::physical_plan::joins::HashJoinExec;
 use datafusion::physical_plan::statistics::{StatisticsArgs, StatisticsContext};
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties as _};
@@ -13,6 +14,26 @@ use crate::device::is_host;
 use crate::program::Shape;
 use crate::reason::Reason;
 use crate::types::has_fixed_width;
+
+/// The options for a plan, which the session's configuration has. If a scan has enough rows for a device, small
+/// inputs are for it as well: their rows meet those of the scan, and it can keep the whole plan.
+pub(crate) fn options_of(plan: &Arc<dyn ExecutionPlan>, config: &ConfigOptions) -> DeviceOptions {
+    let options = DeviceOptions::of(config);
+    let device_min_rows = match most_rows(plan) < options.device_min_rows {
+        true => options.device_min_rows,
+        false => 0,
+    };
+    DeviceOptions { device_min_rows, ..options }
+}
+
+/// The rows of the largest scan, as far as they are estimated.
+fn most_rows(plan: &Arc<dyn ExecutionPlan>) -> usize {
+    let children = plan.children();
+    match children.is_empty() {
+        true => rows(plan).unwrap_or(0),
+        false => children.into_iter().map(most_rows).max().unwrap_or(0),
+    }
+}
 
 /// Why operators on a device do not read these inputs, if one of them never ends: they wait until there are
 /// many rows to upload, and the next one may never come. On the CPU they take batches as they come.
@@ -33,8 +54,8 @@ pub(crate) fn against_endless(inputs: &[&Arc<dyn ExecutionPlan>], device: &Devic
 ///
 /// On a device all rows have to be uploaded, unless they are `there`. This pays for aggregates, which return
 /// one row or one for each group, and for filters, but not if the input is estimated to have fewer rows than
-/// `device_min_rows`. If the rows are there, what comes down are fewer rows or columns; to compute some there
-/// does not cost more.
+/// `device_min_rows`; see [`options_of`]. If the rows are there, what comes down are fewer rows or columns; to
+/// compute some there does not cost more.
 pub(crate) fn against(
     shape: &Shape,
     input: &Arc<dyn ExecutionPlan>,

@@ -20,7 +20,7 @@ use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties as _};
 use crate::chain::nodes;
 use crate::chained::Chained;
 use crate::config::DeviceOptions;
-use crate::cost::{against, against_join};
+use crate::cost::{against, against_join, options_of};
 use crate::device::{is_host, open};
 use crate::exchange::{is_round_robin, matter_below, with_a_shared_side};
 use crate::exec::{DeviceExec, is_on_device};
@@ -65,7 +65,7 @@ impl PhysicalOptimizerRule for DeviceRule {
         plan: Arc<dyn ExecutionPlan>,
         config: &ConfigOptions,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        let options = DeviceOptions::of(config);
+        let options = options_of(&plan, config);
         match open(&options.device)? {
             None => Ok(plan),
             Some(device) => {

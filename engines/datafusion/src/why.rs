@@ -22,7 +22,7 @@ use crate::blame;
 use crate::chain::beyond;
 use crate::chained::Chained;
 use crate::config::DeviceOptions;
-use crate::cost::{against, against_endless, against_join};
+use crate::cost::{against, against_endless, against_join, options_of};
 use crate::device::{is_host, open};
 use crate::exec::{DeviceExec, is_on_device};
 use crate::joined::Joined;
@@ -85,7 +85,7 @@ impl fmt::Display for Declined {
 /// # }
 /// ```
 pub fn why_not(plan: &Arc<dyn ExecutionPlan>, config: &ConfigOptions) -> Result<Vec<Declined>> {
-    let options = DeviceOptions::of(config);
+    let options = options_of(plan, config);
     let mut declined = vec![];
     if let Some(device) = open(&options.device)? {
         Asked { device, options }.about(plan, &mut declined)?;
