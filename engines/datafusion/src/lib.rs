@@ -34,6 +34,7 @@ mod downloads;
 mod error;
 mod exchange;
 mod exec;
+mod explained;
 mod expression;
 mod finishing;
 mod first_step;
@@ -89,14 +90,18 @@ pub use bridge::{batches_at, batches_of};
 pub use config::DeviceOptions;
 pub use device::{name_device, open};
 pub use exec::DeviceExec;
+pub use explained::left_to_datafusion;
 pub use reason::Reason;
 pub use rule::DeviceRule;
 pub use scan::DeviceScan;
 pub use table::{DeviceTable, host_table};
 pub use why::{Declined, why_not};
 
+use explained::Explained;
+
 /// Adds our options and our rule to a session builder. The rule runs after all rules that change plans,
-/// before the one that checks them.
+/// before the one that checks them. `EXPLAIN` then says which operators are left to DataFusion, unless the
+/// builder is given another planner after this.
 pub fn with_bowstring(mut builder: SessionStateBuilder) -> SessionStateBuilder {
     let config = builder.config().get_or_insert_default();
     if config.options().extensions.get::<DeviceOptions>().is_none() {
@@ -105,7 +110,8 @@ pub fn with_bowstring(mut builder: SessionStateBuilder) -> SessionStateBuilder {
     let rules = &mut builder.physical_optimizers().get_or_insert_with(PhysicalOptimizer::new).rules;
     let check = rules.iter().position(|rule| rule.name() == "SanityCheckPlan").unwrap_or(rules.len());
     rules.insert(check, Arc::new(DeviceRule::new()));
-    builder
+    let planner = builder.query_planner().take();
+    builder.with_query_planner(Arc::new(Explained { planner }))
 }
 
 /// A session with DataFusion's defaults and our rule.

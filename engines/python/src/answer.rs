@@ -113,10 +113,15 @@ impl Answer {
             let rows = query.clone().explain(false, analyze)?.collect().await?;
             let shown =
                 rows.iter().map(|rows| rows.project(&[1])).collect::<std::result::Result<Vec<_>, _>>()?;
+            let shown = pretty_format_batches(&shown)?.to_string();
+            if !analyze {
+                return Ok(shown);
+            }
+            // `EXPLAIN ANALYZE` does not say that.
             let context = query.task_ctx();
             let plan = query.create_physical_plan().await?;
             let left = left_to_datafusion(&plan, context.session_config().options())?;
-            Ok(format!("{}\n{left}", pretty_format_batches(&shown)?))
+            Ok(format!("{shown}\n{left}"))
         })
     }
 

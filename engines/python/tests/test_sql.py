@@ -113,7 +113,7 @@ def test_plans_show_operators_of_ours() -> None:
     off = sql("select sum(x * 2) as s from t where k < 3", tables, device="off")
     assert "DeviceExec" not in off.explain()
     left = sql("select x from t where reverse(cast(x as text)) = '1'", tables, device="cpu").explain()
-    assert "left to DataFusion:\n  FilterExec: CAST(x@0 AS Utf8" in left
+    assert "left to DataFusion:" in left and "  FilterExec: CAST(x@0 AS Utf8" in left
     assert answer.to_arrow() == off.to_arrow()
 
 

@@ -7,14 +7,10 @@
 pub mod files;
 pub mod progress;
 
-use bowstring_datafusion::why_not;
-use datafusion::config::ConfigOptions;
+pub use bowstring_datafusion::left_to_datafusion;
 use datafusion::error::Result;
 use datafusion::logical_expr::{LogicalPlan, SetVariable, Statement};
-use datafusion::physical_plan::ExecutionPlan;
 use datafusion::prelude::{SessionConfig, SessionContext};
-use std::fmt::Write;
-use std::sync::Arc;
 
 /// A session on a device, with so many partitions, or as many as there are cores, and other options by name.
 pub fn session<'a>(
@@ -39,18 +35,4 @@ pub fn set(context: &SessionContext, key: &str, value: &str) -> Result<()> {
     // It waits for nothing.
     let done = context.execute_logical_plan(LogicalPlan::Statement(Statement::SetVariable(set)));
     futures::executor::block_on(done).map(drop)
-}
-
-/// The operators of a plan that are left to DataFusion, each on a line with the reason; empty if there are
-/// none, or if the device is off.
-pub fn left_to_datafusion(plan: &Arc<dyn ExecutionPlan>, config: &ConfigOptions) -> Result<String> {
-    let mut text = String::new();
-    for declined in why_not(plan, config)? {
-        if text.is_empty() {
-            text += "left to DataFusion:\n";
-        }
-        // Writing to a string does not fail.
-        let _ = writeln!(text, "  {declined}");
-    }
-    Ok(text)
 }

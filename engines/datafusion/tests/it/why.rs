@@ -172,3 +172,24 @@ async fn last_steps_are_explained() {
         assert!(all.iter().any(|one| one == expected), "{all:?}");
     }
 }
+
+/// `EXPLAIN` lists them below the plan, in its two forms of text.
+#[tokio::test]
+async fn explain_says_what_is_left() {
+    let context = on("emulator").await;
+    register(&[&context], "t", batches(4, true));
+    let sql = "SELECT i32 FROM t WHERE i64 < 5 OR reverse(s) = 'ba'";
+    let reason = "FilterExec: reverse(s@2) of Utf8 has no counterpart on devices";
+    for (form, says) in
+        [("FORMAT INDENT", true), ("FORMAT TREE", true), ("VERBOSE", true), ("FORMAT PGJSON", false)]
+    {
+        let shown = rows(&context, &format!("EXPLAIN {form} {sql}")).await.unwrap().join("\n");
+        assert_eq!(shown.matches("left to DataFusion:").count(), usize::from(says), "{form}: {shown}");
+        assert_eq!(shown.contains(reason), says, "{form}: {shown}");
+    }
+    let whole = rows(&context, "EXPLAIN SELECT i32 FROM t WHERE i64 < 5").await.unwrap().join("\n");
+    assert!(whole.contains("DeviceExec") && !whole.contains("left to"), "{whole}");
+    answer(&context, "SET bowstring.device = 'off'").await.unwrap();
+    let off = rows(&context, &format!("EXPLAIN {sql}")).await.unwrap().join("\n");
+    assert!(off.contains("FilterExec") && !off.contains("left to"), "{off}");
+}
