@@ -9,7 +9,7 @@ import sys
 try:
     import matplotlib
 except ImportError:
-    sys.exit(f"{sys.argv[-1]} was not drawn: this Python has no matplotlib ({sys.executable})")
+    sys.exit(f"this Python has no matplotlib: {sys.executable}")
 
 matplotlib.use("svg")
 import matplotlib.pyplot as plt
