@@ -31,14 +31,7 @@ ROWS = pa.table(
         "s": pa.array([None if i % 13 == 0 else f"text {i % 50}" for i in range(5000)]),
     }
 )
-DEVICES = ["cpu", "emulator", "off"]
 GROUPS = "select k, count(*) as n, sum(d) as d, max(s) as s from t where x % 2 = 0 group by k order by k"
-
-
-@pytest.fixture(params=DEVICES)
-def session(request: Any) -> Session:
-    """A session on each device, whose operators take every query that they can."""
-    return Session(device=request.param, partitions=2, settings={"bowstring.always": True})
 
 
 def expected() -> list[dict[str, Any]]:
