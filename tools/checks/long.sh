@@ -4,6 +4,15 @@
 check engines "the engines: their tests, TPC-H's answers, a cluster and a bench; an hour, 450 packages"
 check_engines() { engines/.ci/run; }
 
+check engines-package "the engines' Python package as its README installs it: another build of 450 packages, then its tests"
+check_engines-package() (
+    cd engines
+    python3 -m venv "$work/engines-venv"
+    "$work/engines-venv/bin/pip" install --quiet "./python[test]"
+    # The program of that name, unlike `python -m`, does not import the package from the sources.
+    "$work/engines-venv/bin/pytest" python
+)
+
 check licences "the dependencies' licences and sources (needs cargo-deny)"
 check_licences() { cargo deny check; }
 
