@@ -1,5 +1,7 @@
 //! Runs the program as its users do: with a query, with several, and with a prompt.
 
+mod strangers;
+
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
