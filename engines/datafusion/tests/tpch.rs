@@ -11,6 +11,7 @@ use datafusion::error::Result;
 use datafusion::physical_plan::{ExecutionPlan, collect};
 use datafusion::prelude::{SessionConfig, SessionContext};
 use std::sync::Arc;
+use tempfile::TempDir;
 
 /// Two partitions on any machine, so that plans are the same everywhere.
 const PARTITIONS: usize = 2;
@@ -59,6 +60,14 @@ fn config() -> SessionConfig {
 fn ours(device: &str) -> SessionContext {
     let context = bowstring_datafusion::session(config());
     set(&context, "bowstring.device", device);
+    context
+}
+
+/// A session on the emulator that uses it for small tables too, with several uploads each.
+fn emulated() -> SessionContext {
+    let context = ours("emulator");
+    set(&context, "bowstring.device_min_rows", "0");
+    set(&context, "bowstring.upload_rows", "10000");
     context
 }
 
@@ -143,6 +152,13 @@ async fn compare(ours: &SessionContext, alone: &SessionContext, on: &str) -> Res
     Ok(counts)
 }
 
+/// Like [`compare`], with operators of ours in each plan: every query filters, groups or sorts.
+async fn compare_all(ours: &SessionContext, alone: &SessionContext, on: &str) -> Result<()> {
+    let counts = compare(ours, alone, on).await?;
+    assert!(counts.iter().all(|&count| count > 0), "{on}: {counts:?}");
+    Ok(())
+}
+
 fn register(contexts: &[&SessionContext], scale: Scale) -> Result<()> {
     for table in Table::ALL {
         let made = Arc::new(in_memory(table, scale, PARTITIONS)?);
@@ -151,6 +167,16 @@ fn register(contexts: &[&SessionContext], scale: Scale) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Registers the tables as files, which are there as long as their folder.
+async fn register_files(contexts: &[&SessionContext], scale: Scale) -> Result<TempDir> {
+    let folder = tempfile::tempdir()?;
+    write_parquet(folder.path(), scale, PARTITIONS)?;
+    for context in contexts {
+        register_parquet(context, folder.path()).await?;
+    }
+    Ok(folder)
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -164,26 +190,23 @@ async fn all_queries_from_memory_on_the_cpu() -> Result<()> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn all_queries_from_parquet_on_the_cpu() -> Result<()> {
     let (ours, alone) = (ours("cpu"), SessionContext::new_with_config(config()));
-    let folder = tempfile::tempdir()?;
-    write_parquet(folder.path(), scale_on_the_cpu(), PARTITIONS)?;
-    for context in [&ours, &alone] {
-        register_parquet(context, folder.path()).await?;
-    }
+    let _files = register_files(&[&ours, &alone], scale_on_the_cpu()).await?;
     compare(&ours, &alone, "Parquet, cpu").await?;
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn all_queries_from_memory_on_the_emulator() -> Result<()> {
-    let (ours, alone) = (ours("emulator"), SessionContext::new_with_config(config()));
-    // Use the device for small tables too, with several uploads each.
-    set(&ours, "bowstring.device_min_rows", "0");
-    set(&ours, "bowstring.upload_rows", "10000");
+    let (ours, alone) = (emulated(), SessionContext::new_with_config(config()));
     register(&[&ours, &alone], Scale::new(0.01)?)?;
-    let counts = compare(&ours, &alone, "memory, emulator").await?;
-    // Every query filters, groups or sorts.
-    assert!(counts.iter().all(|&count| count > 0), "{counts:?}");
-    Ok(())
+    compare_all(&ours, &alone, "memory, emulator").await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn all_queries_from_parquet_on_the_emulator() -> Result<()> {
+    let (ours, alone) = (emulated(), SessionContext::new_with_config(config()));
+    let _files = register_files(&[&ours, &alone], Scale::new(0.01)?).await?;
+    compare_all(&ours, &alone, "Parquet, emulator").await
 }
 
 /// The names of DataFusion's operators that compute something, from the root down.
