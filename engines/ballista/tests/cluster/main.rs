@@ -5,5 +5,6 @@ mod answers;
 mod cluster;
 mod engines;
 mod loss;
+mod odd;
 mod queries;
 mod rule;
