@@ -15,7 +15,7 @@ use futures::StreamExt;
 
 use crate::support::*;
 
-const QUERIES: &[&str] = &[
+pub const QUERIES: &[&str] = &[
     "SELECT i32, d15, v FROM t WHERE i32 < 50",
     "SELECT i64 + j64, d15 FROM t WHERE b OR i32 < 50",
     "SELECT sum(d15 * d9), count(*) FROM t WHERE i32 < 50",
@@ -29,13 +29,17 @@ const QUERIES: &[&str] = &[
 ];
 
 /// Queries whose rows are parked in host memory if a device may keep few.
-const PARKED: [&str; 2] = [
+pub const PARKED: [&str; 2] = [
     "SELECT l.i32, r.i64 FROM t AS l FULL JOIN t AS r ON l.i64 = r.i64 AND l.i32 < r.i32 WHERE l.i32 < 9",
     "SELECT i32, i64 FROM t WHERE i8 > 5 ORDER BY i64, i32",
 ];
 
-fn emulated(name: &str) -> EmulatedDevice {
-    let device = EmulatedDevice::new(EmulatorOptions::default()).unwrap();
+pub fn emulated(name: &str) -> EmulatedDevice {
+    emulated_with(name, EmulatorOptions::default())
+}
+
+pub fn emulated_with(name: &str, options: EmulatorOptions) -> EmulatedDevice {
+    let device = EmulatedDevice::new(options).unwrap();
     name_device(name, device.device());
     device
 }

@@ -5,6 +5,7 @@ mod expressions;
 mod fuzz;
 mod groups;
 mod groups_on_cpu;
+mod harm;
 mod joins;
 mod key_filters;
 mod limits;

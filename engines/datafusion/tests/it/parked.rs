@@ -13,7 +13,7 @@ use datafusion::prelude::SessionContext;
 use crate::devices::{nothing_left, with_runtime};
 use crate::support::*;
 
-const JOINS: &[&str] = &[
+pub const JOINS: &[&str] = &[
     "SELECT l.v, r.d15, l.i32 FROM t AS l JOIN t AS r ON l.i64 = r.i64 AND l.i32 < r.i32",
     "SELECT l.v, r.d15 FROM t AS l LEFT JOIN t AS r ON l.i64 = r.i64 AND l.s = r.s",
     "SELECT l.v, r.w FROM t AS l RIGHT JOIN t AS r ON l.v = r.w AND l.day = r.day",
@@ -24,13 +24,13 @@ const JOINS: &[&str] = &[
     "SELECT v, i32 FROM t WHERE i64 NOT IN (SELECT j64 FROM t)",
 ];
 
-const SORTS: &[&str] = &[
+pub const SORTS: &[&str] = &[
     "SELECT i32, i64, v, d15 FROM t WHERE i8 > 1 ORDER BY i32, i64 DESC NULLS LAST, v, d15",
     "SELECT l.v, l.i32, r.i64 FROM t AS l JOIN t AS r ON l.i64 = r.i64 AND l.i32 < r.i32 \
       ORDER BY v DESC, i32, r.i64",
 ];
 
-const GROUPS: &[&str] = &[
+pub const GROUPS: &[&str] = &[
     "SELECT i64, v, count(*), sum(d15), max(w) FROM t GROUP BY i64, v",
     "SELECT s, i64, min(day) FROM t GROUP BY CUBE (s, i64)",
 ];
