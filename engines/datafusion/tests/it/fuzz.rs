@@ -77,10 +77,14 @@ impl Queries {
                     _ => format!("substr({text}, {start}, {count})"),
                 }
             }
-            Kind::Text | Kind::Day => self.column(kind),
+            Kind::Day => self.column(kind),
             _ => {
-                let (condition, then, otherwise) =
-                    (self.truth(next), self.value(kind, next), self.value(kind, next));
+                let (condition, otherwise) = (self.truth(next), self.value(kind, next));
+                let then = match kind {
+                    // One side has to be text for the other to be a null.
+                    Kind::Text => self.one(&["s", "v", "w"]).to_owned(),
+                    _ => self.value(kind, next),
+                };
                 match self.random.random_range(0..3) {
                     0 => format!("CASE WHEN {condition} THEN {then} ELSE {otherwise} END"),
                     1 => format!("coalesce({then}, {otherwise})"),
@@ -136,14 +140,15 @@ impl Queries {
         }
     }
 
-    /// A query that groups by one to three keys, some of them computed.
+    /// A query that groups by one to three keys, some of them computed, or by sets of columns.
     fn groups(&mut self, condition: &str) -> String {
         let kinds = [Kind::Truth, Kind::Int, Kind::Decimal, Kind::Float, Kind::Day, Kind::Text];
+        let sets = self.one(&["", "", "", "ROLLUP", "CUBE"]);
         let keys: Vec<String> = (0..self.random.random_range(1..4))
             .map(|_| {
                 let kind = kinds[self.random.random_range(0..kinds.len())];
                 let depth = self.random.random_range(0..2);
-                self.value(kind, depth)
+                if sets.is_empty() { self.value(kind, depth) } else { self.column(kind) }
             })
             .collect();
         let (integer, decimal) = (self.value(Kind::Int, 2), self.value(Kind::Decimal, 2));
@@ -161,29 +166,54 @@ impl Queries {
         let aggregates = aggregates[first..=last].join(", ");
         let columns: Vec<String> = keys.iter().enumerate().map(|(i, key)| format!("{key} AS k{i}")).collect();
         let numbers: Vec<String> = (1..=keys.len()).map(|number| number.to_string()).collect();
-        format!(
-            "SELECT {}, {aggregates} FROM t WHERE {condition} GROUP BY {}",
-            columns.join(", "),
-            numbers.join(", ")
-        )
+        let by = match sets {
+            "" => numbers.join(", "),
+            _ => format!("{sets} ({})", keys.join(", ")),
+        };
+        format!("SELECT {}, {aggregates} FROM t WHERE {condition} GROUP BY {by}", columns.join(", "))
+    }
+
+    /// A condition on the rows of `t`, half of the time with a subquery over `u`.
+    fn condition(&mut self) -> String {
+        let condition = self.truth(1);
+        let key = self.one(&["i16", "i32", "i64", "u32", "day", "d9", "v", "f64"]);
+        match self.random.random_range(0..8) {
+            pick @ 0..2 => {
+                let not = ["", "NOT "][pick];
+                let more = self.one(&["", " AND r.i64 < t.j64 + 9", " AND (r.b OR t.c)"]);
+                format!("{condition} OR {not}EXISTS (SELECT 1 FROM u AS r WHERE r.{key} = t.{key}{more})")
+            }
+            2 => {
+                let nulls = self.one(&["IS NOT NULL", "IS NOT NULL AND r.b", "IS NULL OR r.b"]);
+                format!("{condition} AND t.{key} NOT IN (SELECT r.{key} FROM u AS r WHERE r.{key} {nulls})")
+            }
+            3 => {
+                let kinds = [Kind::Int, Kind::Decimal, Kind::Day, Kind::Text];
+                let kind = kinds[self.random.random_range(0..kinds.len())];
+                let (op, function) = (self.one(&["<=", "=", ">"]), self.one(&["min", "max"]));
+                let (column, value, of_u) = (self.column(kind), self.value(kind, 1), self.truth(1));
+                format!("{condition} OR {column} {op} (SELECT {function}({value}) FROM u WHERE {of_u})")
+            }
+            _ => condition,
+        }
     }
 
     /// A relation with the columns of `t`: the table, some of its rows, a join with another one, whose
     /// columns are of either side, or a union.
     fn relation(&mut self, depth: u32) -> String {
-        let pick = self.random.random_range(0..7);
+        let pick = self.random.random_range(0..8);
         if depth == 0 || pick == 0 {
             return "t".to_owned();
         }
         let left = self.relation(depth - 1);
-        if pick == 6 {
-            let (right, condition) = (self.relation(depth - 1), self.truth(1));
+        if pick == 7 {
+            let (right, condition) = (self.relation(depth - 1), self.condition());
             return format!(
                 "(SELECT * FROM {left} AS t UNION ALL SELECT * FROM {right} AS t WHERE {condition})"
             );
         }
-        if pick == 1 {
-            return format!("(SELECT * FROM {left} AS t WHERE {})", self.truth(1));
+        if pick < 3 {
+            return format!("(SELECT * FROM {left} AS t WHERE {})", self.condition());
         }
         let key = |key: &str| format!("l.{key} = r.{key}");
         let mut on = vec![key(self.one(&["i16", "i32", "i64", "u32", "day", "d9"]))];
