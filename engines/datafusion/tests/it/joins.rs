@@ -46,7 +46,7 @@ async fn check(sql: &[&str], tame: bool) {
 }
 
 /// Makes a session partition both sides of its joins.
-async fn partition(context: &datafusion::prelude::SessionContext) {
+pub async fn partition(context: &datafusion::prelude::SessionContext) {
     for name in ["hash_join_single_partition_threshold", "hash_join_single_partition_threshold_rows"] {
         answer(context, &format!("SET datafusion.optimizer.{name} = 0")).await.unwrap();
     }

@@ -6,6 +6,7 @@ mod fuzz;
 mod groups;
 mod groups_on_cpu;
 mod harm;
+mod join_kinds;
 mod joins;
 mod key_filters;
 mod limits;
