@@ -49,6 +49,7 @@ const UNSAFE: &[&str] = &[
     "host/cpu/intrinsics/",
     "host/cpu/vectorise.rs",
     "kernels/src/memory.rs",
+    "kernels/src/program/registers.rs",
     "kernels/src/target/",
     "capi/src/",
     "python/src/capsule.rs",

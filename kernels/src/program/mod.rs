@@ -23,6 +23,7 @@ mod chosen;
 pub mod code;
 pub mod predicate;
 mod reduce;
+mod registers;
 mod rows;
 mod state;
 mod step;

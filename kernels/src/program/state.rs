@@ -1,6 +1,7 @@
 //! The state of a wave that runs a program: its values and truths, and the fetch of operands.
 
 use super::code::{Operand, UNSIGNED};
+use super::registers::moved;
 use super::rows::{gather, load};
 use super::task::{Group, Task, Values, pairs};
 use super::word::{Word, plain_nan_f32, plain_nan_f64};
@@ -88,12 +89,12 @@ impl<V: Word, const K: usize> State<V, K> {
         }
         match operand {
             NEWEST => {
-                let (b, valid) = (self.a, self.newest(wave));
+                let (b, valid) = (moved(self.a, wave), self.newest(wave));
                 self.pop(wave);
                 (b, valid)
             }
             BEFORE => {
-                let b = self.s1;
+                let b = moved(self.s1, wave);
                 let valid = {
                     let valid_ = self.valid;
                     wave.each(move |l| valid_.at(l) >> K & Self::ALL)
@@ -105,10 +106,11 @@ impl<V: Word, const K: usize> State<V, K> {
                         all >> (2 * K) << K | all & Self::ALL
                     })
                 };
-                self.s1 = self.s2;
-                self.s2 = self.s3;
+                self.s1 = moved(self.s2, wave);
+                self.s2 = moved(self.s3, wave);
                 (b, valid)
             }
+            // Also without an operand, since nothing reads it then.
             _ => {
                 let some = operand != Operand::Null as u32;
                 (wave.each(|_| [constant; K]), wave.each(|_| if some { Self::ALL } else { 0 }))
@@ -151,9 +153,9 @@ impl<V: Word, const K: usize> State<V, K> {
 
     #[inline(always)]
     pub(super) fn push(&mut self, value: Values<V, K>, valid: Lanes<u32>, wave: &Wave) {
-        self.s3 = self.s2;
-        self.s2 = self.s1;
-        self.s1 = self.a;
+        self.s3 = moved(self.s2, wave);
+        self.s2 = moved(self.s1, wave);
+        self.s1 = moved(self.a, wave);
         self.a = value;
         self.valid = {
             let valid_ = self.valid;
@@ -163,9 +165,9 @@ impl<V: Word, const K: usize> State<V, K> {
 
     #[inline(always)]
     pub(super) fn pop(&mut self, wave: &Wave) {
-        self.a = self.s1;
-        self.s1 = self.s2;
-        self.s2 = self.s3;
+        self.a = moved(self.s1, wave);
+        self.s1 = moved(self.s2, wave);
+        self.s2 = moved(self.s3, wave);
         self.valid = {
             let valid_ = self.valid;
             wave.each(move |l| valid_.at(l) >> K)

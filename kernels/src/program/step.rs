@@ -1,6 +1,6 @@
 //! Runs one instruction on the rows of a group.
 
-use super::code::{Bad, Op, Operand, UNSIGNED};
+use super::code::{Bad, Op, UNSIGNED};
 use super::reduce::Sums;
 use super::rows::{gather, store, store_bits};
 use super::state::State;
@@ -31,11 +31,7 @@ impl<V: Word, const K: usize> State<V, K> {
         let (op, operand) = (first as u32 & 0xff, first as u32 >> 8 & 0xff);
         let (slot, detail) = (u64::from(first as u32 >> 16), (first >> 32) as u32 & 0xff);
         let unsigned = !V::WIDE && detail & u32::from(UNSIGNED) != 0;
-        let (b, b_valid) = if operand == Operand::None as u32 {
-            (self.a, wave.each(|_| Self::ALL))
-        } else {
-            self.operand(args, operand, slot, constant, wave)
-        };
+        let (b, b_valid) = self.operand(args, operand, slot, constant, wave);
         let mut bad = wave.each(|_| 0u32);
 
         macro_rules! ops {

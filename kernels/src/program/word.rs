@@ -35,6 +35,8 @@ pub trait Word: Copy + Ord + Default + 'static {
     fn sign(self) -> Self;
     /// Shifts right by `by` bits, filling with zeros.
     fn shift_right(self, by: u32) -> Self;
+    /// Applies `f` to each eight bytes.
+    fn map_halves(self, f: impl Fn(u64) -> u64) -> Self;
 }
 
 impl Word for i64 {
@@ -120,6 +122,11 @@ impl Word for i64 {
     #[inline(always)]
     fn shift_right(self, by: u32) -> i64 {
         (self as u64 >> by) as i64
+    }
+
+    #[inline(always)]
+    fn map_halves(self, f: impl Fn(u64) -> u64) -> i64 {
+        f(self as u64) as i64
     }
 }
 
@@ -208,6 +215,12 @@ impl Word for i128 {
     #[inline(always)]
     fn shift_right(self, by: u32) -> i128 {
         (self as u128 >> by) as i128
+    }
+
+    #[inline(always)]
+    fn map_halves(self, f: impl Fn(u64) -> u64) -> i128 {
+        let high = f((self >> 64) as u64);
+        (u128::from(high) << 64 | u128::from(f(self as u64))) as i128
     }
 }
 

@@ -56,8 +56,10 @@ impl<V: Word, const K: usize, const VALUES: usize> State<V, K, VALUES> {
         const BEFORE: u32 = Operand::Before as u32;
         match operand {
             BEFORE if VALUES > 1 => (self.before, self.valid_before),
-            NULL => (wave.each(|_| [V::default(); K]), wave.each(|_| 0)),
-            _ if operand < Operand::I8 as u32 => (wave.each(|_| [constant; K]), self.there),
+            _ if operand < Operand::I8 as u32 => {
+                let (there, none) = (self.there, operand == NULL);
+                (wave.each(|_| [constant; K]), wave.each(move |l| if none { 0 } else { there.at(l) }))
+            }
             _ => self.column(args, operand, slot * ColumnRow::ROW, wave),
         }
     }

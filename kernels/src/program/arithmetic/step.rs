@@ -5,6 +5,7 @@ use super::truths::{Truth, Truths};
 use crate::column::{ColumnRow, OutputRow};
 use crate::memory::TableRow;
 use crate::program::code::{Bad, Op, TURNED, UNSIGNED};
+use crate::program::registers::moved;
 use crate::program::task::Task;
 use crate::program::word::{Word, key};
 use crate::target::Wave;
@@ -50,14 +51,15 @@ impl<V: Word, const K: usize, const VALUES: usize> State<V, K, VALUES> {
         if op >= Op::Valid as u32 {
             return self.logic(args, (op, slot, detail), truths, wave);
         }
-        let (b, b_valid) = self.operand(args, (operand, slot), constant, wave);
         if op == PUSH {
             if VALUES > 1 {
-                (self.before, self.valid_before) = (self.a, self.valid);
+                // Before the operand is loaded, whose registers are then those of the newest value.
+                (self.before, self.valid_before) = (moved(self.a, wave), self.valid);
             }
-            (self.a, self.valid) = (b, b_valid);
+            (self.a, self.valid) = self.operand(args, (operand, slot), constant, wave);
             return 0;
         }
+        let (b, b_valid) = self.operand(args, (operand, slot), constant, wave);
         let valid = self.valid;
         let both = wave.each(move |l| valid.at(l) & b_valid.at(l));
         if op == COMPARE {
