@@ -145,7 +145,7 @@ async fn left_rows_take_memory_on_the_cpu() {
             Ok(made) => {
                 assert_eq!(texts(&made[0]), [format!("300000|{}", 8 * 299_999i64 * 150_000)], "{most}")
             }
-            Err(error) => assert_eq!(class(&error), "ResourcesExhausted", "{most}"),
+            Err(error) => assert_eq!(class(&error), "resources", "{most}"),
         }
     }
 }
