@@ -57,6 +57,12 @@ impl<'a> Bits<'a> {
         }
     }
 
+    /// Returns the words that begin at a byte and lie inside the memory: none if the first row does not. The
+    /// last may have bits past the end.
+    pub(crate) fn whole_words(&self) -> &'a [[u8; 8]] {
+        if self.shift == 0 { self.bytes.as_chunks().0 } else { &[] }
+    }
+
     /// Reads a word that has fewer than nine bytes left.
     #[inline(never)]
     fn last_word(&self, i: usize) -> u64 {

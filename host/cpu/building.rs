@@ -162,11 +162,12 @@ fn write_bits(bits: Bits, selection: &Selection, at: usize, words: &mut [u64]) -
         if chunk.out.is_empty() {
             continue;
         }
-        let (start, first) = (at + chunk.out.start, chunk.rows.start / 64);
+        let start = at + chunk.out.start;
         // The shared first word keeps the bits that earlier appends wrote.
         let others = words[start / 64] & rows::ones(start % 64);
         let out = &mut words[start.div_ceil(64)..];
-        let (ours, _) = intrinsics::compact(chunk.words, |i| bits.word(first + i), start % 64, out);
+        let bits = bits.slice(chunk.rows.start, chunk.rows.len());
+        let (ours, _) = intrinsics::compact(chunk.words, bits, start % 64, out);
         if !start.is_multiple_of(64) {
             words[start / 64] = others | ours;
         }

@@ -86,7 +86,7 @@ impl Engine for Cpu {
     ) -> Result<Pending<Vec<DeviceArray>>> {
         let indices = &*admitted(indices)?;
         wait(columns)?;
-        Ok(Pending::known(among_threads(indices.len() >= PARALLEL, |_| {
+        Ok(Pending::known(among_threads(indices.len() >= take::SHARED, |_| {
             let pool = stream.device().host_pool();
             let mut prepared = Indices::new(indices, pool)?;
             if out_of_bounds == OutOfBounds::Null {

@@ -225,8 +225,8 @@ impl Selection {
         if chunks.len() == 1 {
             interrupt::check()?;
             let chunk = self.chunk(chunks.start);
-            let first = chunk.rows.start / 64;
-            return Ok(intrinsics::compact(chunk.words, |i| bits.word(first + i), chunk.out.start % 64, out));
+            let bits = bits.slice(chunk.rows.start, chunk.rows.len());
+            return Ok(intrinsics::compact(chunk.words, bits, chunk.out.start % 64, out));
         }
         let middle = chunks.start + chunks.len() / 2;
         let first = self.starts[chunks.start].div_ceil(64);

@@ -135,6 +135,9 @@ fn take_values<const W: usize>(
     Ok(memory.freeze(indices.len() * W))
 }
 
+/// The number of rows from which threads pay off. A row at random takes several times as long as one of a filter.
+pub(crate) const SHARED: usize = PARALLEL / 2;
+
 /// The items of lists that are collected between two checks for an interrupt.
 const ITEMS: usize = 1 << 20;
 
@@ -146,7 +149,7 @@ fn each_chunk<T: Send>(
     rows: usize,
     write: impl Fn(usize, &mut [T]) -> bool + Sync,
 ) -> Result<bool> {
-    among_threads(rows >= PARALLEL, |large| match large {
+    among_threads(rows >= SHARED, |large| match large {
         true => {
             let parts = out.chunks_mut(chunk).enumerate();
             Ok(each_part(parts, |(i, out)| write(i * chunk, out))?.into_iter().all(|good| good))

@@ -4,16 +4,12 @@ use std::arch::x86_64::*;
 use std::mem::MaybeUninit;
 
 use super::plain::{self, POSITIONS};
+use crate::cpu::bitmap::Bits;
 use crate::cpu::rows::ones;
 
 #[target_feature(enable = "bmi1,bmi2,popcnt,lzcnt")]
-pub(super) fn compact_bmi2(
-    words: &[u64],
-    value: impl Fn(usize) -> u64,
-    fill: usize,
-    out: &mut [u64],
-) -> (u64, usize) {
-    plain::compact(words, value, fill, out, |value, mask| _pext_u64(value, mask))
+pub(super) fn compact_bmi2(words: &[u64], bits: Bits, fill: usize, out: &mut [u64]) -> (u64, usize) {
+    plain::compact(words, bits, fill, out, |value, mask| _pext_u64(value, mask))
 }
 
 /// For each 4-bit mask, the permutation that packs the pairs of 8-byte lanes that it keeps.

@@ -90,22 +90,17 @@ fn compress_at<const W: usize>(
     plain::compress(values, words, 0, out)
 }
 
-/// Packs the bits `value(i) & words[i]`, after `fill` (below 64) bits that the caller writes.
+/// Packs the bits under the masks `words`, of which none is set past the last of `bits`, after `fill` (below 64) bits that the caller writes.
 ///
 /// `out` begins after the word that holds those bits or, if `fill` is 0, with the first word. Returns the
 /// bits for the word that is not in `out`, at their positions, and the total number of ones.
-pub(crate) fn compact(
-    words: &[u64],
-    value: impl Fn(usize) -> u64,
-    fill: usize,
-    out: &mut [u64],
-) -> (u64, usize) {
+pub(crate) fn compact(words: &[u64], bits: Bits, fill: usize, out: &mut [u64]) -> (u64, usize) {
     #[cfg(target_arch = "x86_64")]
     if VectorLevel::widest() >= VectorLevel::Avx2 {
         // SAFETY: the level says that the instructions are there.
-        return unsafe { compress::compact_bmi2(words, value, fill, out) };
+        return unsafe { compress::compact_bmi2(words, bits, fill, out) };
     }
-    plain::compact(words, value, fill, out, plain::extract)
+    plain::compact(words, bits, fill, out, plain::extract)
 }
 
 /// Writes the values at `indices` of four or eight bytes to `out`; unspecified values if `valid` has a 0.

@@ -63,29 +63,45 @@ impl Packer {
 }
 
 /// Defines [`super::compact`]; `extract` packs the bits under a mask.
+///
+/// Its loops are its own: within a function of an iterator, the compiler would not have the instructions that
+/// `extract` needs, and would call it.
 #[inline(always)]
 pub(super) fn compact(
     words: &[u64],
-    value: impl Fn(usize) -> u64,
+    bits: Bits,
     fill: usize,
     out: &mut [u64],
     extract: impl Fn(u64, u64) -> u64,
 ) -> (u64, usize) {
-    let mut packer = Packer { word: 0, fill, ones: 0 };
-    let mut packed = words.iter().enumerate().map(|(i, mask)| (extract(value(i), *mask), mask.count_ones()));
+    let (mut packer, mut i) = (Packer { word: 0, fill, ones: 0 }, 0);
     let (mut head, mut in_head) = (0, fill > 0);
-    while in_head && let Some((bits, count)) = packed.next() {
+    while in_head && i < words.len() {
         let full;
-        (head, full) = packer.push(bits, count);
+        (head, full) = packer.push(extract(bits.word(i), words[i]), words[i].count_ones());
         in_head = !full;
+        i += 1;
     }
     let mut at = 0;
-    for (bits, count) in packed {
-        let (word, full) = packer.push(bits, count);
+    // What most bitmaps are: whole words, which take one load each.
+    let whole = bits.whole_words();
+    let (whole, masks) = (&whole[i.min(whole.len())..], &words[i..]);
+    let both = whole.len().min(masks.len());
+    for (value, mask) in whole[..both].iter().zip(&masks[..both]) {
+        let (word, full) = packer.push(extract(u64::from_le_bytes(*value), *mask), mask.count_ones());
         if let Some(slot) = out.get_mut(at) {
             *slot = word;
         }
         at += usize::from(full);
+    }
+    i += both;
+    while i < words.len() {
+        let (word, full) = packer.push(extract(bits.word(i), words[i]), words[i].count_ones());
+        if let Some(slot) = out.get_mut(at) {
+            *slot = word;
+        }
+        at += usize::from(full);
+        i += 1;
     }
     // What the last bits of the head left over is not written if no mask follows.
     if !in_head

@@ -57,7 +57,7 @@ fn extracting_bits_is_pext() {
         let expected = expected.fold(0, |all, (k, i)| all | (value >> i & 1) << k);
         assert_eq!(plain::extract(value, mask), expected);
         let mut out = [0];
-        let (_, ones) = compact(&[mask], |_| value, 0, &mut out);
+        let (_, ones) = compact(&[mask], Bits::new(&value.to_le_bytes(), 0, 64), 0, &mut out);
         assert_eq!((out[0], ones), (expected, expected.count_ones() as usize));
     }
 }
@@ -70,17 +70,23 @@ fn compacted_bits_follow_those_of_the_caller() {
         2 => a & b & a.rotate_left(7) & b.rotate_left(11),
         _ => a,
     });
-    let (masks, values): (Vec<u64>, Vec<u64>) = mixed.zip(noise(10)).take(90).unzip();
+    let (masks, bytes): (Vec<u64>, Vec<[u8; 8]>) =
+        mixed.zip(noise(10).map(u64::to_le_bytes)).take(90).unzip();
+    let bytes = [bytes.as_flattened(), &[0xA5]].concat();
     for (fill, len) in [0, 1, 31, 63].into_iter().flat_map(|fill| (0..90).map(move |len| (fill, len))) {
-        let rows = (0..len * 64).filter(|row| masks[row / 64] >> (row % 64) & 1 != 0);
-        let kept: Vec<bool> = rows.map(|row| values[row / 64] >> (row % 64) & 1 != 0).collect();
+        // The last word is not whole.
+        let (rows, shift) = (len * 64 - 5 * usize::from(len > 0), len % 3 * 2);
+        let bits = Bits::new(&bytes, shift, rows);
+        let mut masks = masks[..len].to_vec();
+        masks.last_mut().into_iter().for_each(|last| *last &= !0 >> 5);
+        let kept = (0..rows).filter(|row| masks[row / 64] >> (row % 64) & 1 != 0);
+        let kept: Vec<bool> = kept.map(|row| bits.get(row)).collect();
         let expected = bits_of(&[vec![false; fill], kept.clone()].concat());
         let behind = usize::from(fill > 0);
         let mut ours = vec![!0; expected.len().saturating_sub(behind)];
         let mut plain = ours.clone();
-        let (masks, value) = (&masks[..len], |i: usize| values[i]);
-        let packed = compact(masks, value, fill, &mut ours);
-        assert_eq!(packed, plain::compact(masks, value, fill, &mut plain, plain::extract));
+        let packed = compact(&masks, bits, fill, &mut ours);
+        assert_eq!(packed, plain::compact(&masks, bits, fill, &mut plain, plain::extract));
         let head = if fill > 0 { expected[0] } else { 0 };
         assert_eq!(packed, (head, kept.iter().filter(|kept| **kept).count()), "{fill} {len}");
         assert_eq!((&ours[..], &plain[..]), (&expected[behind..], &expected[behind..]), "{fill} {len}");
