@@ -311,10 +311,8 @@ pub(crate) trait Table: Send + Sync {
 
     /// Returns pairs, a row of the table and one of `found`, as UInt32: for each row that was found, all rows
     /// of its group in their order. With `outer`, a row that was not found has one pair, with null. The rows
-    /// of `found` are numbered from `first` on. More than `most` pairs are [`Error::TooManyPairs`], before any
-    /// memory is taken for them.
-    ///
-    /// [`Error::TooManyPairs`]: crate::Error::TooManyPairs
+    /// of `found` are numbered from `first` on. More than `most` pairs are
+    /// [`TooManyPairs`](crate::Error::TooManyPairs), before any memory is taken for them.
     fn pairs(
         &self,
         found: &DeviceArray,

@@ -14,8 +14,8 @@ use super::parted_rows::PartedRows;
 use super::{filter, is_not_null, logical_null_count};
 use crate::{DeviceArray, DeviceBatch, Error, Result, Stream};
 
-/// Right rows that have more pairs than this, and more than so many each, are joined in halves: the pairs of a
-/// common key would fill the memory.
+/// Right rows that have more pairs than this, and more than so many each, are joined in halves: the pairs of
+/// a common key would fill the memory.
 const PAIRS: u64 = 1 << 20;
 const PAIRS_OF_A_ROW: u64 = 16;
 
@@ -191,8 +191,8 @@ impl JoinProbe {
         self.prepared.clone().ok_or_else(|| Error::invalid("join", "no left rows"))
     }
 
-    /// Joins the first right rows that wait. If the result is too large for memory, for the offsets of a column,
-    /// or to be made at once, that of the first half: then the halves wait in their place.
+    /// Joins the first right rows that wait. If the result is too large for memory, for the offsets of a
+    /// column, or to be made at once, that of the first half: then the halves wait in their place.
     async fn joined(&mut self) -> Result<Option<DeviceBatch>> {
         let prepared = self.prepared().await?;
         while let Some((right, keys)) = self.waiting.front() {

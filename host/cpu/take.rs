@@ -135,7 +135,8 @@ fn take_values<const W: usize>(
     Ok(memory.freeze(indices.len() * W))
 }
 
-/// The number of rows from which threads pay off. A row at random takes several times as long as one of a filter.
+/// The number of rows from which threads pay off. A row at random takes several times as long as one of a
+/// filter.
 pub(crate) const SHARED: usize = PARALLEL / 2;
 
 /// The items of lists that are collected between two checks for an interrupt.

@@ -27,8 +27,8 @@ config_namespace! {
         /// and left rows are at most 1 GiB if a column, such as `Utf8`, has offsets of 32 bits.
         pub device_bytes: usize, default = 8 << 30
 
-        /// Plans stay on the host if none of their scans is estimated to have so many rows, whatever the device.
-        /// Of a plan without an estimate, operators whose input has one stay if that has fewer rows.
+        /// Plans stay on the host if none of their scans is estimated to have so many rows, whatever the
+        /// device. Without an estimate, operators stay whose own input is estimated to have fewer rows.
         pub device_min_rows: usize, default = 100_000
 
         /// Take every plan that can be translated, without asking whether it pays: for tests.

@@ -15,8 +15,8 @@ use crate::program::Shape;
 use crate::reason::Reason;
 use crate::types::has_fixed_width;
 
-/// The options for a plan, which the session's configuration has. If a scan has enough rows for a device, small
-/// inputs are for it as well: their rows meet those of the scan, and it can keep the whole plan.
+/// The options for a plan, which the session's configuration has. If a scan has enough rows for a device,
+/// small inputs are for it as well: their rows meet those of the scan, and it can keep the whole plan.
 pub(crate) fn options_of(plan: &Arc<dyn ExecutionPlan>, config: &ConfigOptions) -> DeviceOptions {
     let options = DeviceOptions::of(config);
     let device_min_rows = match most_rows(plan) < options.device_min_rows {
@@ -54,8 +54,8 @@ pub(crate) fn against_endless(inputs: &[&Arc<dyn ExecutionPlan>], device: &Devic
 ///
 /// On a device all rows have to be uploaded, unless they are `there`. This pays for aggregates, which return
 /// one row or one for each group, and for filters, but not if the input is estimated to have fewer rows than
-/// `device_min_rows`; see [`options_of`]. If the rows are there, what comes down are fewer rows or columns; to
-/// compute some there does not cost more.
+/// `device_min_rows`; see [`options_of`]. If the rows are there, what comes down are fewer rows or columns;
+/// to compute some there does not cost more.
 pub(crate) fn against(
     shape: &Shape,
     input: &Arc<dyn ExecutionPlan>,

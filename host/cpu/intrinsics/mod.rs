@@ -90,7 +90,8 @@ fn compress_at<const W: usize>(
     plain::compress(values, words, 0, out)
 }
 
-/// Packs the bits under the masks `words`, of which none is set past the last of `bits`, after `fill` (below 64) bits that the caller writes.
+/// Packs the bits under the masks `words`, which are not set past the last of `bits`. They follow `fill` bits
+/// (below 64) that the caller writes.
 ///
 /// `out` begins after the word that holds those bits or, if `fill` is 0, with the first word. Returns the
 /// bits for the word that is not in `out`, at their positions, and the total number of ones.

@@ -83,7 +83,7 @@ pub(super) fn compact(
         i += 1;
     }
     let mut at = 0;
-    // What most bitmaps are: whole words, which take one load each.
+    // Most bitmaps are whole words, which take one load each.
     let whole = bits.whole_words();
     let (whole, masks) = (&whole[i.min(whole.len())..], &words[i..]);
     let both = whole.len().min(masks.len());
@@ -103,7 +103,7 @@ pub(super) fn compact(
         at += usize::from(full);
         i += 1;
     }
-    // What the last bits of the head left over is not written if no mask follows.
+    // If no mask follows the head, bits that its last word had no room for are not written yet.
     if !in_head
         && packer.fill > 0
         && let Some(slot) = out.get_mut(at)

@@ -21,8 +21,8 @@ pub(super) struct Ordered {
 }
 
 /// Returns pairs: for each row that was found, the rows of its group, of which each has one if there is no
-/// order; with `outer`, one without a row for each that was not found. Rows are numbered from `first` on. More
-/// than `most` pairs of a table with an order are an error.
+/// order; with `outer`, one without a row for each that was not found. Rows are numbered from `first` on.
+/// More than `most` pairs of a table with an order are an error.
 pub(super) fn pairs(
     ordered: Option<&Ordered>,
     found: &DeviceArray,
