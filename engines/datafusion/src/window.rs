@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | `row_number`, `rank`, `dense_rank` | ours; keys are equal if their bits are, on both sides |
 //! | `lag`, `lead` | ours, with a constant default |
+//! | `nth_value` | ours, over whole parts and with a constant number above 0 |
 //! | `first_value`, `last_value`, `count`, `sum`, `avg`, `min`, `max`, … | over frames of rows and peers |
 //! | aggregates of floats | left alone, since sums depend on the order of additions |
 
@@ -61,6 +62,12 @@ pub(crate) enum Function {
         by: i64,
         /// The value if there is no such row: computed from the shifted value and the row's number, shifted.
         or: Option<(arrow_schema::SchemaRef, BoundQuery)>,
+    },
+    /// The value of the row with a number, from 1 on, of a part.
+    Nth {
+        /// The values: a column.
+        values: BoundQuery,
+        number: u64,
     },
     /// An aggregate of a frame.
     Framed {
@@ -181,12 +188,25 @@ fn standard(
             (NthValueKind::First, true) => first(made.expr),
             (NthValueKind::Last, false) => last_value(made.expr),
             (NthValueKind::Last, true) => last(made.expr),
-            (NthValueKind::Nth, _) => return None,
+            (NthValueKind::Nth, false) => return numbered(function.args(), &made, frame()?, &inputs),
+            (NthValueKind::Nth, true) => return None,
         };
         return Some(Function::Framed { frame: frame()?, aggregation, finished: None });
     }
     let shift = inner.downcast_ref::<WindowShift>()?;
     if ignores { None } else { shifted(shift, function.args(), &made, to, &inputs) }
+}
+
+fn numbered(
+    arguments: &[Arc<dyn PhysicalExpr>],
+    made: &Made,
+    frame: WindowFrame,
+    inputs: &Inputs,
+) -> Option<Function> {
+    let whole = WindowFrame { start: FrameBound::Unbounded, end: FrameBound::Unbounded };
+    let ScalarValue::Int64(Some(number @ 1..)) = scalar(arguments.get(1)?)? else { return None };
+    let values = Query::new().select([made.expr.clone()]).bind(&inputs.schema(), &options()).ok()?;
+    (frame == whole).then_some(Function::Nth { values, number: number.cast_unsigned() })
 }
 
 fn shifted(

@@ -164,6 +164,9 @@ impl Function {
                 let both = DeviceBatch::try_new(schema.clone(), vec![shifted, number], batch.len())?;
                 Ok(or.run(&both, stream).await?.columns()[0].clone())
             }
+            Function::Nth { values, number } => {
+                windows.nth_value(&values.run(batch, stream).await?.columns()[0], *number).await
+            }
             Function::Framed { frame, aggregation, finished } => {
                 let made = windows.aggregate_frames(batch, *frame, [aggregation.clone()], &options()).await?;
                 match finished {
