@@ -63,11 +63,13 @@ pub fn garbage_collect<C: Columns>(values: &C, stream: &Stream) -> Pending<C> {
     })
 }
 
-/// Views with text of their own; `None` if that is more than they hold now.
+/// Views with text of their own; `None` if that saves less than an eighth of what they hold now.
 async fn own_text(views: &DeviceArray, stream: &Stream) -> Result<Option<DeviceArray>> {
     let (of, options) = (views.data_type(), CastOptions::default());
     let through = if *of == DataType::Utf8View { DataType::LargeUtf8 } else { DataType::LargeBinary };
-    if !is_cast_and_back(of, &through, stream)? || !shares_little(views, stream).await? {
+    let held = bytes_of(views) as u128;
+    let own = |text: u128| text.saturating_add(16 * views.len() as u128);
+    if !is_cast_and_back(of, &through, stream)? || own(text_bytes(views, stream).await?) > held - held / 8 {
         return Ok(None);
     }
     let bare = cast(views, &through, &options, stream).await?;
