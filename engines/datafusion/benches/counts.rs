@@ -49,7 +49,7 @@ async fn main() -> Result<()> {
         context.register_table(table.name(), Arc::new(in_memory(table, arguments.scale, 1)?))?;
     }
     println!(
-        "query\tfamily\tentry\tlaunches\twaves\tissued\tasked\ttouched\tloads of 1\tof 2\tof 4\tof 8\tof 16"
+        "query\tfamily\tentry\tlaunches\twaves\tissued\tasked\ttouched\tloads of 1\tof 2\tof 4\tof 8\tof 16\tagain"
     );
     for number in 1..=QUERIES.len() {
         if arguments.queries.is_empty() || arguments.queries.contains(&number) {
@@ -68,13 +68,14 @@ async fn run(context: &SessionContext, device: &Device, images: &ptx::Images, nu
     for ((family, entry), cost) in images.ran() {
         let loads: Vec<String> = cost.loads_of.iter().map(u64::to_string).collect();
         println!(
-            "{number}\t{family}\t{entry}\t{}\t{}\t{}\t{}\t{}\t{}",
+            "{number}\t{family}\t{entry}\t{}\t{}\t{}\t{}\t{}\t{}\t{}",
             cost.launches,
             cost.waves,
             cost.issued,
             cost.asked * counted::SECTOR,
             cost.touched * counted::SECTOR,
-            loads.join("\t")
+            loads.join("\t"),
+            cost.loads_again
         );
     }
     println!(
