@@ -44,6 +44,7 @@ mod folds;
 mod forks;
 mod frames;
 mod fuzz;
+mod garbage;
 mod gathered;
 mod generators;
 mod grouping_sets;
