@@ -283,8 +283,8 @@ impl Rewrite {
         Ok(ours.map(|ours| self.node(ours.with_first_added())))
     }
 
-    /// The join that takes the place of this node. It has one left side for all partitions, unless a node above
-    /// relies on these.
+    /// The join that takes the place of this node. It has one left side for all partitions, unless a node
+    /// above relies on these.
     fn join(&self, plan: &Arc<dyn ExecutionPlan>, matters: bool) -> Result<Option<Joined>> {
         let Some(join) = self.joined(plan) else { return Ok(None) };
         let shared = if matters { None } else { with_a_shared_side(plan)? };

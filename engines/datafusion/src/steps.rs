@@ -86,8 +86,8 @@ pub(crate) fn in_one_step(plan: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dy
 }
 
 /// The same aggregate with keys, over a projection that computes its arguments, so that the projection may be
-/// ours where the aggregate is not. `None` if no argument is computed, or a function may look at more than the
-/// values of its arguments.
+/// ours where the aggregate is not. `None` if no argument is computed, or a function may look at more than
+/// the values of its arguments.
 pub(crate) fn over_columns(plan: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dyn ExecutionPlan>>> {
     let Some(whole) = plan.downcast_ref::<AggregateExec>() else { return Ok(None) };
     let reads_rows = matches!(

@@ -117,7 +117,7 @@ impl Answer {
             if !analyze {
                 return Ok(shown);
             }
-            // `EXPLAIN ANALYZE` does not say that.
+            // `EXPLAIN ANALYZE` does not say what is left to DataFusion.
             let context = query.task_ctx();
             let plan = query.create_physical_plan().await?;
             let left = left_to_datafusion(&plan, context.session_config().options())?;

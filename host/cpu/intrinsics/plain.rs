@@ -43,6 +43,8 @@ struct Packer {
     fill: usize,
     /// The number of ones so far.
     ones: usize,
+    /// The number of full words that were written.
+    at: usize,
 }
 
 impl Packer {
@@ -60,6 +62,16 @@ impl Packer {
         self.ones += bits.count_ones() as usize;
         (word, full)
     }
+
+    /// Adds bits, and writes the word that they begin in after the words that are full.
+    #[inline(always)]
+    fn write(&mut self, bits: u64, count: u32, out: &mut [u64]) {
+        let (word, full) = self.push(bits, count);
+        if let Some(slot) = out.get_mut(self.at) {
+            *slot = word;
+        }
+        self.at += usize::from(full);
+    }
 }
 
 /// Defines [`super::compact`]; `extract` packs the bits under a mask.
@@ -74,7 +86,7 @@ pub(super) fn compact(
     out: &mut [u64],
     extract: impl Fn(u64, u64) -> u64,
 ) -> (u64, usize) {
-    let (mut packer, mut i) = (Packer { word: 0, fill, ones: 0 }, 0);
+    let (mut packer, mut i) = (Packer { word: 0, fill, ones: 0, at: 0 }, 0);
     let (mut head, mut in_head) = (0, fill > 0);
     while in_head && i < words.len() {
         let full;
@@ -82,31 +94,22 @@ pub(super) fn compact(
         in_head = !full;
         i += 1;
     }
-    let mut at = 0;
     // Most bitmaps are whole words, which take one load each.
     let whole = bits.whole_words();
     let (whole, masks) = (&whole[i.min(whole.len())..], &words[i..]);
     let both = whole.len().min(masks.len());
     for (value, mask) in whole[..both].iter().zip(&masks[..both]) {
-        let (word, full) = packer.push(extract(u64::from_le_bytes(*value), *mask), mask.count_ones());
-        if let Some(slot) = out.get_mut(at) {
-            *slot = word;
-        }
-        at += usize::from(full);
+        packer.write(extract(u64::from_le_bytes(*value), *mask), mask.count_ones(), out);
     }
     i += both;
     while i < words.len() {
-        let (word, full) = packer.push(extract(bits.word(i), words[i]), words[i].count_ones());
-        if let Some(slot) = out.get_mut(at) {
-            *slot = word;
-        }
-        at += usize::from(full);
+        packer.write(extract(bits.word(i), words[i]), words[i].count_ones(), out);
         i += 1;
     }
     // If no mask follows the head, bits that its last word had no room for are not written yet.
     if !in_head
         && packer.fill > 0
-        && let Some(slot) = out.get_mut(at)
+        && let Some(slot) = out.get_mut(packer.at)
     {
         *slot = packer.word;
     }
