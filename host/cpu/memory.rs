@@ -98,18 +98,6 @@ unsafe fn slice_of<T>(bytes: &[u8]) -> Option<&[T]> {
     Some(unsafe { std::slice::from_raw_parts(start, bytes.len() / size_of::<T>()) })
 }
 
-/// Returns wide numbers as bytes; they serve as memory for values of any width.
-pub(crate) fn bytes_of(numbers: &[u128]) -> &[u8] {
-    // SAFETY: the same memory; every byte is a value.
-    unsafe { std::slice::from_raw_parts(numbers.as_ptr().cast(), size_of_val(numbers)) }
-}
-
-/// As [`bytes_of`], but mutable.
-pub(crate) fn bytes_of_mut(numbers: &mut [u128]) -> &mut [u8] {
-    // SAFETY: the same memory, borrowed with it; every byte is a value, and any bytes are numbers.
-    unsafe { std::slice::from_raw_parts_mut(numbers.as_mut_ptr().cast(), size_of_val(numbers)) }
-}
-
 /// Returns the buffer itself if it is aligned for values of `alignment` bytes, else an aligned copy. Foreign
 /// memory may start at any address.
 pub(crate) fn aligned(buffer: &Buffer, alignment: usize, pool: &HostPool) -> Result<Buffer> {

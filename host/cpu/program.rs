@@ -44,10 +44,10 @@ const REPEATED: usize = 1 << 32;
 /// Runs the rows of a part by chunks. The first row that fails is the error.
 fn in_chunks<'m>(
     machine: &'m Machine<'_>,
-    scratch: &mut Scratch<'m>,
+    scratch: &mut Scratch<'m, '_>,
     first: usize,
     rows: usize,
-    mut each: impl FnMut(&Scratch<'_>, usize, usize),
+    mut each: impl FnMut(&Scratch<'_, '_>, usize, usize),
 ) -> Result<()> {
     let mut at = 0;
     while at < rows {
@@ -61,19 +61,26 @@ fn in_chunks<'m>(
 
 /// Runs parts on several threads if that pays off, each with scratch memory of its own. Returns the error of
 /// the first part that fails.
-fn in_parts<'m, P: Send>(
+fn in_parts<'m, 'o, P: Send>(
     machine: &'m Machine<'_>,
     rows: usize,
     parts: Vec<P>,
-    run: impl Fn(&mut Scratch<'m>, usize, P) -> Result<()> + Sync + Send,
+    run: impl Fn(&mut Scratch<'m, 'o>, usize, P) -> Result<()> + Sync + Send,
 ) -> Result<()> {
     among_threads(rows >= PARALLEL, |large| {
         let _room = machine.room(if large { threads::here() } else { 1 })?;
         if !large {
-            let mut scratch = machine.scratch();
+            let mut scratch = machine.scratch()?;
             return parts.into_iter().enumerate().try_for_each(|(i, part)| run(&mut scratch, i, part));
         }
-        each_part_in(parts, || machine.scratch(), run)
+        each_part_in(
+            parts,
+            || machine.scratch(),
+            |scratch, i, part| match scratch {
+                Ok(scratch) => run(scratch, i, part),
+                Err(error) => Err(error.clone()),
+            },
+        )
     })
 }
 
@@ -105,8 +112,6 @@ pub(crate) fn select(
 struct Output {
     values: HostMemory,
     valid: HostMemory,
-    width: usize,
-    is_truth: bool,
 }
 
 /// A part's share of an output: values (or words of truths), and validity.
@@ -123,19 +128,16 @@ pub(crate) fn evaluate(
     let words = rows.div_ceil(64);
     let mut outputs = vec![];
     for root in &plan.outputs {
-        let number = plan.number(*root);
-        let is_truth = number == Number::Bit;
-        let width = if is_truth { 1 } else { number.width() };
-        let bytes = if is_truth { Some(words * 8) } else { rows.checked_mul(width) };
-        let bytes = bytes.ok_or_else(|| Error::invalid("expression", "more rows than there are bytes"))?;
-        let (values, valid) = (pool.alloc(bytes)?, pool.alloc(words * 8)?);
-        outputs.push(Output { values, valid, width, is_truth });
+        if rows.checked_mul(plan.number(*root).width()).is_none() {
+            return Err(Error::invalid("expression", "more rows than there are bytes"));
+        }
+        let (values, valid) = (pool.alloc(bytes_of(plan, *root, rows))?, pool.alloc(words * 8)?);
+        outputs.push(Output { values, valid });
     }
     let mut by_part: Vec<Vec<OutputPart<'_>>> = vec![];
     by_part.resize_with(rows.div_ceil(PART), Vec::new);
-    for output in &mut outputs {
-        let bytes = if output.is_truth { words * 8 } else { rows * output.width };
-        let each = if output.is_truth { PART / 8 } else { PART * output.width };
+    for (root, output) in plan.outputs.iter().zip(&mut outputs) {
+        let (bytes, each) = (bytes_of(plan, *root, rows), bytes_of(plan, *root, PART));
         let values = output.values.bytes_mut()[..bytes].chunks_mut(each);
         let valid = memory::values_mut::<u64>(&mut output.valid)[..words].chunks_mut(PART / 64);
         by_part.iter_mut().zip(values.zip(valid)).for_each(|(part, both)| part.push(both));
@@ -143,17 +145,33 @@ pub(crate) fn evaluate(
     let nulls: Vec<AtomicUsize> = plan.outputs.iter().map(|_| AtomicUsize::new(0)).collect();
     in_parts(&machine, rows, by_part, |scratch, i, mut outs| {
         let first = i * PART;
-        in_chunks(&machine, scratch, first, PART.min(rows - first), |scratch, at, count| {
-            for ((root, nulls), (values, valid)) in plan.outputs.iter().zip(&nulls).zip(&mut outs) {
-                let valid = &mut valid[at / 64..][..count.div_ceil(64)];
-                store(scratch, *root, at, count, values, valid);
+        let end = rows.min(first + PART);
+        let mut left = vec![];
+        for at in (first..end).step_by(CHUNK) {
+            let count = CHUNK.min(end - at);
+            for (root, (values, _)) in plan.outputs.iter().zip(&mut outs) {
+                let (chunk, rest) = std::mem::take(values).split_at_mut(bytes_of(plan, *root, count));
+                *values = rest;
+                // A cache has all of a small output. To fill memory, a copy is faster: it does not read it first.
+                left.push(if rows < PARALLEL { scratch.lend(*root, chunk) } else { Some(chunk) });
+            }
+            machine.run(scratch, at, count)?;
+            let outs = left.drain(..).zip(&mut outs);
+            for ((root, nulls), (values, (_, valid))) in plan.outputs.iter().zip(&nulls).zip(outs) {
+                let valid = &mut valid[(at - first) / 64..][..count.div_ceil(64)];
+                store(scratch, *root, count, values, valid);
                 nulls.fetch_add(count - super::intrinsics::count_ones(valid), Ordering::Relaxed);
             }
-        })
+            plan.outputs.iter().for_each(|root| scratch.take_back(*root));
+        }
+        Ok(())
     })?;
     let finished = plan.outputs.iter().zip(outputs).zip(nulls).map(|((root, output), nulls)| {
         let mut parts = Parts::new(plan.nodes[*root].data_type.clone(), rows);
-        let bytes = if output.is_truth { rows.div_ceil(8) } else { rows * output.width };
+        let bytes = match plan.number(*root) {
+            Number::Bit => rows.div_ceil(8),
+            number => rows * number.width(),
+        };
         parts.buffers = vec![output.values.freeze(bytes)];
         let nulls = nulls.into_inner();
         parts.null_count = Some(nulls);
@@ -166,25 +184,37 @@ pub(crate) fn evaluate(
     finished.collect()
 }
 
-/// Copies a root's rows of a chunk to its output.
-fn store(scratch: &Scratch<'_>, root: usize, at: usize, count: usize, values: &mut [u8], valid: &mut [u64]) {
+/// The bytes of so many rows of a root.
+fn bytes_of(plan: &Plan, root: usize, rows: usize) -> usize {
+    match plan.number(root) {
+        Number::Bit => rows.div_ceil(64) * 8,
+        number => rows * number.width(),
+    }
+}
+
+/// Copies a root's rows of a chunk to its output, but for the values if they are there already.
+fn store(scratch: &Scratch<'_, '_>, root: usize, count: usize, out: Option<&mut [u8]>, valid: &mut [u64]) {
     let there = |word: Option<&[u64]>, k: usize| word.map_or(!0, |words| words[k]) & inside(count, k);
-    match scratch.values(root) {
-        Values::Truth(truth, known) => {
-            let out = &mut values[at / 8..][..count.div_ceil(64) * 8];
-            for (k, out) in out.as_chunks_mut::<8>().0.iter_mut().enumerate() {
+    match (scratch.values(root), out) {
+        (Values::Truth(truth, known), out) => {
+            let out = out.expect("no node computes truths in place").as_chunks_mut::<8>().0;
+            for (k, out) in out.iter_mut().enumerate() {
                 *out = (truth[k] & there(known, k)).to_le_bytes();
                 valid[k] = there(known, k);
             }
         }
-        Values::Numbers(view, width, known) => {
-            let out = &mut values[at * width..][..count * width];
-            if view.constant {
-                out.chunks_mut(width).for_each(|out| out.copy_from_slice(&view.bytes[..width]));
-            } else {
-                out.copy_from_slice(&view.bytes[..count * width]);
+        (Values::Numbers(view, width, known), out) => {
+            match out {
+                None => {}
+                Some(out) if view.constant => {
+                    out.chunks_mut(width).for_each(|out| out.copy_from_slice(&view.bytes[..width]));
+                }
+                Some(out) => out.copy_from_slice(&view.bytes[..count * width]),
             }
-            valid.iter_mut().enumerate().for_each(|(k, valid)| *valid = there(known, k));
+            match known {
+                Some(known) if count == CHUNK => valid.copy_from_slice(&known[..valid.len()]),
+                known => valid.iter_mut().enumerate().for_each(|(k, valid)| *valid = there(known, k)),
+            }
         }
     }
 }

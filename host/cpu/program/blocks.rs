@@ -8,7 +8,7 @@ use crate::cpu::memory::{numbers, numbers_mut, plain};
 use crate::cpu::vectorise::{Loop, VectorLevel, vectorised};
 
 /// The rows of a chunk.
-pub(super) const CHUNK: usize = 4096;
+pub(super) const CHUNK: usize = 2048;
 /// The rows of a block.
 pub(super) const BLOCK: usize = 64;
 
@@ -103,23 +103,27 @@ pub(super) fn bits(f: impl Fn(usize) -> bool) -> u64 {
     (0..BLOCK).fold(0, |word, i| word | u64::from(f(i)) << i)
 }
 
-/// Writes the result of `f` for each pair, and sets the bits of rows that `f` marks as bad.
-pub(super) fn zip<T: Native, F: Fn(T, T) -> (T, bool)>(
+/// Writes the result of `f` for each pair, and sets the bits of rows that are bad. `f` marks the rows that may
+/// be, and `is_bad` decides for a block that has some: usually no row is bad, and a vector loop detects that
+/// faster than it finds which ones are.
+pub(super) fn zip<T: Native, F: Fn(T, T) -> (T, bool), B: Fn(T, T) -> bool>(
     level: VectorLevel,
     a: View<'_>,
     b: View<'_>,
     out: &mut [u8],
     bad: &mut [u64],
     f: F,
+    is_bad: B,
 ) {
-    struct Zip<'a, T, F> {
+    struct Zip<'a, T, F, B> {
         a: Blocks<'a, T>,
         b: Blocks<'a, T>,
         out: &'a mut [[T; BLOCK]],
         bad: &'a mut [u64],
         f: F,
+        is_bad: B,
     }
-    impl<T: Native, F: Fn(T, T) -> (T, bool)> Loop for Zip<'_, T, F> {
+    impl<T: Native, F: Fn(T, T) -> (T, bool), B: Fn(T, T) -> bool> Loop for Zip<'_, T, F, B> {
         type Output = ();
         #[inline(always)]
         fn run(self) {
@@ -128,17 +132,16 @@ pub(super) fn zip<T: Native, F: Fn(T, T) -> (T, bool)>(
                 let (a, b) = (self.a.at(i, &mut a_last), self.b.at(i, &mut b_last));
                 let mut any = false;
                 for k in 0..BLOCK {
-                    let (value, is_bad) = (self.f)(a[k], b[k]);
+                    let (value, may_be_bad) = (self.f)(a[k], b[k]);
                     out[k] = value;
-                    any |= is_bad;
+                    any |= may_be_bad;
                 }
-                // Usually no row is bad, and a vector loop detects that faster than it finds which ones are.
-                *bad = if any { bits(|k| (self.f)(a[k], b[k]).1) } else { 0 };
+                *bad = if any { bits(|k| (self.is_bad)(a[k], b[k])) } else { 0 };
             }
         }
     }
     let out = numbers_mut::<T>(out).expect("chunks are aligned").as_chunks_mut().0;
-    level.run(Zip { a: a.values(), b: b.values(), out, bad, f });
+    level.run(Zip { a: a.values(), b: b.values(), out, bad, f, is_bad });
 }
 
 /// Iterates over the positions of a word's set bits.

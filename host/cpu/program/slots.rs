@@ -1,23 +1,25 @@
 //! The results of a plan's nodes, for one chunk of rows.
 
 use super::blocks::{CHUNK, View, inside};
-use crate::cpu::memory;
+use crate::device::HostMemory;
 use crate::expr::plan::Id;
 
 /// The words of a bitmap over a chunk.
 pub(super) const WORDS: usize = CHUNK / 64;
 
-/// The results of all nodes of a plan, for one chunk.
-pub(super) struct Scratch<'a> {
-    pub(super) slots: Vec<Slot<'a>>,
+/// The results of all nodes of a plan, for one chunk. `'a` is of the columns, `'o` of the outputs.
+pub(super) struct Scratch<'a, 'o> {
+    pub(super) slots: Vec<Slot<'a, 'o>>,
 }
 
 /// The result of one node.
 #[derive(Default)]
-pub(super) struct Slot<'a> {
-    /// The computed numbers; `shared` replaces them if they lie elsewhere.
-    pub(super) own: Vec<u128>,
+pub(super) struct Slot<'a, 'o> {
+    /// Memory for the computed numbers; `shared` replaces them if they lie elsewhere. Unspecified at first.
+    pub(super) own: Option<HostMemory>,
     pub(super) shared: Option<&'a [u8]>,
+    /// An output's memory for this chunk, which replaces `own`.
+    pub(super) output: Option<&'o mut [u8]>,
     pub(super) constant: bool,
     pub(super) width: usize,
     /// The truths, a bit for each row.
@@ -34,10 +36,21 @@ pub(super) enum Values<'a> {
     Numbers(View<'a>, usize, Option<&'a [u64]>),
 }
 
-impl Slot<'_> {
+impl Slot<'_, '_> {
     pub(super) fn view(&self) -> View<'_> {
-        let bytes = self.shared.unwrap_or_else(|| memory::bytes_of(&self.own));
-        View { bytes, constant: self.constant }
+        let own = || match (&self.output, &self.own) {
+            (Some(output), _) => &**output,
+            (None, own) => own.as_ref().map_or(&[][..], HostMemory::bytes),
+        };
+        View { bytes: self.shared.unwrap_or_else(own), constant: self.constant }
+    }
+
+    /// The memory for the computed numbers.
+    pub(super) fn numbers(&mut self) -> &mut [u8] {
+        match &mut self.output {
+            Some(output) => output,
+            None => self.own.as_mut().map_or(&mut [], HostMemory::bytes_mut),
+        }
     }
 
     pub(super) fn valid(&self) -> Option<&[u64]> {
@@ -51,10 +64,15 @@ impl Slot<'_> {
     }
 
     /// Sets the validity to the intersection of the inputs' validity.
-    pub(super) fn valid_as(&mut self, inputs: &[&Slot<'_>]) {
-        self.all_valid = inputs.iter().all(|input| input.all_valid);
-        if !self.all_valid {
-            self.set_valid(|k| inputs.iter().fold(!0, |word, input| word & input.known(k)));
+    pub(super) fn valid_as(&mut self, inputs: &[&Slot<'_, '_>]) {
+        self.all_valid = true;
+        for input in inputs.iter().filter(|input| !input.all_valid) {
+            if self.all_valid {
+                self.valid.copy_from_slice(&input.valid);
+            } else {
+                self.valid.iter_mut().zip(&input.valid).for_each(|(own, other)| *own &= other);
+            }
+            self.all_valid = false;
         }
     }
 
@@ -69,7 +87,32 @@ impl Slot<'_> {
     }
 }
 
-impl Scratch<'_> {
+impl<'o> Scratch<'_, 'o> {
+    /// Lets a node write its numbers for the next chunk into the memory of an output, which must be a whole
+    /// chunk. Returns the memory if the node does not compute a chunk of numbers, or has such memory already.
+    pub fn lend(&mut self, id: Id, output: &'o mut [u8]) -> Option<&'o mut [u8]> {
+        let slot = &mut self.slots[id];
+        let computes = slot.own.as_ref().is_some_and(|own| own.bytes().len() >= output.len());
+        if !computes || slot.output.is_some() || output.len() != CHUNK * slot.width {
+            return Some(output);
+        }
+        slot.output = Some(output);
+        None
+    }
+
+    /// Takes back what [`lend`](Scratch::lend) gave: it has the node's numbers now.
+    pub fn take_back(&mut self, id: Id) {
+        let slot = &mut self.slots[id];
+        if let Some(output) = slot.output.take()
+            && slot.constant
+        {
+            let (first, others) = output.split_at_mut(slot.width);
+            others.chunks_mut(slot.width).for_each(|other| other.copy_from_slice(first));
+        }
+    }
+}
+
+impl Scratch<'_, '_> {
     /// Returns the truths of a node, and the mask of known ones unless all are known.
     pub fn truth(&self, id: Id) -> (&[u64], Option<&[u64]>) {
         (&self.slots[id].truth, self.slots[id].valid())
@@ -85,9 +128,9 @@ impl Scratch<'_> {
     }
 }
 
-impl Slot<'_> {
+impl Slot<'_, '_> {
     /// Combines the truths of two nodes, each word together with its mask of known truths.
-    pub(super) fn logic(&mut self, of: &[&Slot<'_>; 2], f: impl Fn([u64; 2], [u64; 2]) -> [u64; 2]) {
+    pub(super) fn logic(&mut self, of: &[&Slot<'_, '_>; 2], f: impl Fn([u64; 2], [u64; 2]) -> [u64; 2]) {
         let [a, b] = of;
         let mut all = true;
         for k in 0..WORDS {
@@ -106,7 +149,7 @@ impl Slot<'_> {
     }
 }
 
-impl Scratch<'_> {
+impl Scratch<'_, '_> {
     /// Returns the numbers of a node, and the mask of rows that are valid and meet the condition.
     pub fn counted<'t>(
         &'t self,

@@ -66,21 +66,17 @@ impl<'a> Machine<'a> {
         Ok(Machine { plan, columns: read, ranges, asked, pool, _plan: taken })
     }
 
-    /// Reserves the scratch memory of `threads` threads.
+    /// Reserves the bitmaps of `threads` threads; numbers are in the pool's own memory.
     pub fn room(&self, threads: usize) -> Result<Reserved> {
-        let bytes = |(id, node): (Id, &Bound)| match self.asked[id] {
-            Asked::Nothing => 0,
-            _ => self.plan.number(id).width() * own_rows(&node.op) + 16 * WORDS,
-        };
-        let each: usize = self.plan.nodes.iter().enumerate().map(bytes).sum();
-        self.pool.reserve(each.saturating_mul(threads))
+        let asked = self.asked.iter().filter(|asked| **asked != Asked::Nothing).count();
+        self.pool.reserve((asked * 16 * WORDS).saturating_mul(threads))
     }
 
     /// Allocates the results of a chunk, and fills in constants.
-    pub fn scratch(&self) -> Scratch<'_> {
+    pub fn scratch<'o>(&self) -> Result<Scratch<'_, 'o>> {
         let slot = |(id, node): (Id, &Bound)| {
             if self.asked[id] == Asked::Nothing {
-                return Slot::default();
+                return Ok(Slot::default());
             }
             let number = self.plan.number(id);
             let mut slot = Slot { all_valid: true, valid: vec![0; WORDS], ..Slot::default() };
@@ -89,7 +85,7 @@ impl<'a> Machine<'a> {
                 slot.truth = vec![0; WORDS];
             } else {
                 slot.width = number.width();
-                slot.own = vec![0; (rows * slot.width).div_ceil(16)];
+                slot.own = if rows > 0 { Some(self.pool.alloc(rows * slot.width)?) } else { None };
             }
             if let Op::Literal(value) = node.op {
                 slot.constant = true;
@@ -98,17 +94,17 @@ impl<'a> Machine<'a> {
                 match number {
                     Number::Bit => slot.truth.fill(if raw != 0 { !0 } else { 0 }),
                     number => {
-                        by_any!(number, T => blocks::fill::<T>(raw, memory::bytes_of_mut(&mut slot.own)))
+                        by_any!(number, T => blocks::fill::<T>(raw, slot.numbers()))
                     }
                 }
             }
-            slot
+            Ok(slot)
         };
-        Scratch { slots: self.plan.nodes.iter().enumerate().map(slot).collect() }
+        Ok(Scratch { slots: self.plan.nodes.iter().enumerate().map(slot).collect::<Result<_>>()? })
     }
 
     /// Computes all needed nodes, for `count` rows from `first` on. The first row that fails is an error.
-    pub fn run<'s>(&'s self, scratch: &mut Scratch<'s>, first: usize, count: usize) -> Result<()> {
+    pub fn run<'s>(&'s self, scratch: &mut Scratch<'s, '_>, first: usize, count: usize) -> Result<()> {
         let words = count.div_ceil(64);
         let mut failed: Option<(usize, Id)> = None;
         let mut bad = [0u64; WORDS];
@@ -135,20 +131,21 @@ impl<'a> Machine<'a> {
                 continue;
             }
             let then = self.step(id, before, slot, first, rows, &mut bad[..words]);
-            if then == Bad::Wraps {
+            let is_bad = |bad: &[u64; WORDS]| bad[..words].iter().any(|word| *word != 0);
+            if then == Bad::Wraps || !is_bad(&bad) {
                 continue;
             }
             for (k, word) in bad[..words].iter_mut().enumerate() {
                 *word &= slot.known(k) & inside(count, k);
             }
             if then == Bad::Null {
-                if bad[..words].iter().any(|word| *word != 0) {
+                if is_bad(&bad) {
                     let known: [u64; WORDS] = std::array::from_fn(|k| slot.known(k));
                     slot.set_valid(|k| known[k] & !bad.get(k).filter(|_| k < words).unwrap_or(&0));
                 }
                 continue;
             }
-            if bad[..words].iter().all(|word| *word == 0) {
+            if !is_bad(&bad) {
                 continue;
             }
             let counts = |k: usize| {
@@ -190,15 +187,30 @@ impl<'a> Machine<'a> {
     fn step<'s>(
         &'s self,
         id: Id,
-        before: &[Slot<'s>],
-        slot: &mut Slot<'s>,
+        before: &[Slot<'s, '_>],
+        slot: &mut Slot<'s, '_>,
         first: usize,
         rows: &Rows,
         bad: &mut [u64],
     ) -> Bad {
         let node = &self.plan.nodes[id];
         let number = self.plan.number(id);
-        let inputs: Vec<&Slot<'s>> = node.inputs.iter().map(|input| &before[*input]).collect();
+        let (one, two, three);
+        let inputs: &[&Slot<'s, '_>] = match node.inputs[..] {
+            [] => &[],
+            [a] => {
+                one = [&before[a]];
+                &one
+            }
+            [a, b] => {
+                two = [&before[a], &before[b]];
+                &two
+            }
+            [a, b, c, ..] => {
+                three = [&before[a], &before[b], &before[c]];
+                &three
+            }
+        };
         let (count, words) = (rows.all, rows.all.div_ceil(64));
         let asked = &rows.words[..words];
         if let Some(range) = &self.ranges[id] {
@@ -208,7 +220,7 @@ impl<'a> Machine<'a> {
             slot.masked();
             return Bad::Wraps;
         }
-        match (&node.op, &inputs[..]) {
+        match (&node.op, inputs) {
             (Op::Literal(_), _) => {}
             (Op::Column(index) | Op::Checked(index), _) => self.column(*index, slot, first, count),
             (Op::Compare(how), &[a, b]) => {
@@ -291,7 +303,7 @@ impl<'a> Machine<'a> {
             }
             (Op::Arithmetic(op, then), &[a, b]) => {
                 slot.valid_as(&[a, b]);
-                let out = memory::bytes_of_mut(&mut slot.own);
+                let out = slot.numbers();
                 match op {
                     Arithmetic::Mul => multiply(number, a.view(), b.view(), asked, out, bad),
                     op => arithmetic(*op, number, a.view(), b.view(), out, bad),
@@ -300,23 +312,18 @@ impl<'a> Machine<'a> {
             }
             (Op::Arithmetic(_, then), &[a, b, by]) => {
                 slot.valid_as(&[a, b]);
-                scaled_quotients(
-                    number,
-                    [a, b, by].map(Slot::view),
-                    memory::bytes_of_mut(&mut slot.own),
-                    bad,
-                );
+                scaled_quotients(number, [a, b, by].map(Slot::view), slot.numbers(), bad);
                 return *then;
             }
             (Op::Scaled(then), &[a, power, other]) => {
                 slot.valid_as(&[a, other]);
-                let out = memory::bytes_of_mut(&mut slot.own);
+                let out = slot.numbers();
                 multiply(number, a.view(), power.view(), asked, out, bad);
                 return *then;
             }
             (Op::Negate(then), &[a]) => {
                 slot.valid_as(&[a]);
-                let out = memory::bytes_of_mut(&mut slot.own);
+                let out = slot.numbers();
                 negate(number, a.view(), out, bad);
                 if matches!(number, Number::F16 | Number::F32 | Number::F64) {
                     return Bad::Wraps;
@@ -325,7 +332,7 @@ impl<'a> Machine<'a> {
             }
             (Op::Plain, &[a]) => {
                 slot.valid_as(&[a]);
-                let out = memory::bytes_of_mut(&mut slot.own);
+                let out = slot.numbers();
                 match number {
                     Number::F32 => {
                         blocks::each(a.view(), out, |x: f32| if x == 0.0 { 0.0 } else { plain_nan_f32(x) })
@@ -374,7 +381,7 @@ impl<'a> Machine<'a> {
         Bad::Wraps
     }
 
-    fn column<'s>(&'s self, index: usize, slot: &mut Slot<'s>, first: usize, count: usize) {
+    fn column<'s>(&'s self, index: usize, slot: &mut Slot<'s, '_>, first: usize, count: usize) {
         let read = |bits: &Bits<'_>, out: &mut [u64]| {
             let (skip, bits) = (first % 64, bits);
             debug_assert_eq!(skip, 0, "chunks start at whole words");
@@ -400,7 +407,7 @@ impl<'a> Machine<'a> {
         }
     }
 
-    fn compare(&self, how: u8, of: Id, a: &Slot<'_>, b: &Slot<'_>, out: &mut [u64]) {
+    fn compare(&self, how: u8, of: Id, a: &Slot<'_, '_>, b: &Slot<'_, '_>, out: &mut [u64]) {
         match self.plan.number(of) {
             Number::Bit => {
                 for (k, word) in out.iter_mut().enumerate() {
@@ -413,7 +420,7 @@ impl<'a> Machine<'a> {
         }
     }
 
-    fn within(&self, range: &Range, of: &Slot<'_>, asked: &[u64], out: &mut [u64]) {
+    fn within(&self, range: &Range, of: &Slot<'_, '_>, asked: &[u64], out: &mut [u64]) {
         let (values, not) = (of.view(), mask(u8::from(range.not)));
         // The test is the same for unsigned integers, so the code for signed ones serves both.
         match self.plan.number(range.of).signed() {

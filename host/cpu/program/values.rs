@@ -8,12 +8,17 @@ use super::blocks::{self, BLOCK, View};
 use super::numbers::{by_integer, by_number};
 use super::slots::Slot;
 use crate::cpu::map_rows::{Part, Source};
-use crate::cpu::memory;
 use crate::cpu::vectorise::VectorLevel;
 use crate::expr::Arithmetic;
 
-pub(super) fn choose(number: Number, words: &[u64], a: &Slot<'_>, b: &Slot<'_>, slot: &mut Slot<'_>) {
-    let out = memory::bytes_of_mut(&mut slot.own);
+pub(super) fn choose(
+    number: Number,
+    words: &[u64],
+    a: &Slot<'_, '_>,
+    b: &Slot<'_, '_>,
+    slot: &mut Slot<'_, '_>,
+) {
+    let out = slot.numbers();
     match number.width() {
         1 => blocks::choose::<u8>(words, a.view(), b.view(), out),
         2 => blocks::choose::<u16>(words, a.view(), b.view(), out),
@@ -24,19 +29,19 @@ pub(super) fn choose(number: Number, words: &[u64], a: &Slot<'_>, b: &Slot<'_>, 
 }
 
 /// Maps integers of eight bytes to such integers, or to 4-byte ones (the parts of dates).
-pub(super) fn each_to(number: Number, a: View<'_>, slot: &mut Slot<'_>, f: impl Fn(i64) -> i64) {
-    let out = memory::bytes_of_mut(&mut slot.own);
+pub(super) fn each_to(number: Number, a: View<'_>, slot: &mut Slot<'_, '_>, f: impl Fn(i64) -> i64) {
+    let out = slot.numbers();
     match number {
         Number::I32 => blocks::each(a, out, |x: i64| f(x) as i32),
         _ => blocks::each(a, out, f),
     }
 }
 
-pub(super) fn widen(from: Number, to: Number, a: View<'_>, count: usize, slot: &mut Slot<'_>) {
+pub(super) fn widen(from: Number, to: Number, a: View<'_>, count: usize, slot: &mut Slot<'_, '_>) {
     let call = FunctionCall::plain(Function::Direct, from, to.signed());
     let call = call.expect("integers are cast to each other");
     let rows = if a.constant { BLOCK } else { count };
-    let out = memory::bytes_of_mut(&mut slot.own);
+    let out = slot.numbers();
     let from = Source::Bytes(&a.bytes[..rows * from.width()], from.width());
     let part = Part { from, rows, to: out, valid: None, good: None };
     call.visit(part).expect("a call of a function in the list");
@@ -53,34 +58,111 @@ pub(super) fn arithmetic(
 ) {
     let (widest, plain) = (VectorLevel::widest(), VectorLevel::Plain);
     macro_rules! floats {
-        ($t:ty, $nan:path) => {
-            match op {
-                Arithmetic::Add => blocks::zip(widest, a, b, out, bad, |a: $t, b: $t| ($nan(a + b), false)),
-                Arithmetic::Sub => blocks::zip(widest, a, b, out, bad, |a: $t, b: $t| ($nan(a - b), false)),
-                Arithmetic::Mul => blocks::zip(widest, a, b, out, bad, |a: $t, b: $t| ($nan(a * b), false)),
-                Arithmetic::Div => blocks::zip(widest, a, b, out, bad, |a: $t, b: $t| ($nan(a / b), false)),
-                Arithmetic::Rem => blocks::zip(plain, a, b, out, bad, |a: $t, b: $t| ($nan(a % b), false)),
+        ($t:ty, $nan:path) => {{
+            macro_rules! each {
+                ($level:ident, $op:tt) => {
+                    blocks::zip($level, a, b, out, bad, |a: $t, b: $t| ($nan(a $op b), false), |_, _| false)
+                };
             }
-        };
+            match op {
+                Arithmetic::Add => each!(widest, +),
+                Arithmetic::Sub => each!(widest, -),
+                Arithmetic::Mul => each!(widest, *),
+                Arithmetic::Div => each!(widest, /),
+                Arithmetic::Rem => each!(plain, %),
+            }
+        }};
     }
     match number {
         Number::F32 => floats!(f32, plain_nan_f32),
         Number::F64 => floats!(f64, plain_nan_f64),
         number => by_integer!(number, T => match op {
-            Arithmetic::Add => blocks::zip(widest, a, b, out, bad, T::overflowing_add),
-            Arithmetic::Sub => blocks::zip(widest, a, b, out, bad, T::overflowing_sub),
-            Arithmetic::Mul => blocks::zip(widest, a, b, out, bad, T::overflowing_mul),
-            Arithmetic::Div => blocks::zip(plain, a, b, out, bad, |a: T, b: T| match b {
-                0 => (0, true),
-                b => a.overflowing_div(b),
-            }),
-            Arithmetic::Rem => blocks::zip(plain, a, b, out, bad, |a: T, b: T| match b {
-                0 => (0, true),
-                b => (a.wrapping_rem(b), false),
-            }),
+            Arithmetic::Add => blocks::zip(widest, a, b, out, bad, T::plus, |a, b| a.overflowing_add(b).1),
+            Arithmetic::Sub => blocks::zip(widest, a, b, out, bad, T::minus, |a, b| a.overflowing_sub(b).1),
+            Arithmetic::Mul => blocks::zip(widest, a, b, out, bad, T::times, |a, b| a.overflowing_mul(b).1),
+            Arithmetic::Div => {
+                let f = |a: T, b: T| if b == 0 { (0, true) } else { a.overflowing_div(b) };
+                blocks::zip(plain, a, b, out, bad, f, |a, b| f(a, b).1);
+            }
+            Arithmetic::Rem => {
+                let f = |a: T, b: T| if b == 0 { (0, true) } else { (a.wrapping_rem(b), false) };
+                blocks::zip(plain, a, b, out, bad, f, |_, b| b == 0);
+            }
         }),
     }
 }
+
+/// Arithmetic that wraps, with whether it may have overflowed. Compilers vectorise this, but not the functions
+/// of the language that say so.
+trait Wrapping: Sized {
+    fn plus(self, other: Self) -> (Self, bool);
+    fn minus(self, other: Self) -> (Self, bool);
+    fn times(self, other: Self) -> (Self, bool);
+}
+
+macro_rules! wrapping {
+    // The sum of two signed numbers has another sign than both if it overflows.
+    (signed $($t:ty: $times:expr,)+) => { $(
+        impl Wrapping for $t {
+            #[inline(always)]
+            fn plus(self, other: $t) -> ($t, bool) {
+                let sum = self.wrapping_add(other);
+                (sum, (self ^ sum) & (other ^ sum) < 0)
+            }
+            #[inline(always)]
+            fn minus(self, other: $t) -> ($t, bool) {
+                let difference = self.wrapping_sub(other);
+                (difference, (self ^ other) & (self ^ difference) < 0)
+            }
+            #[inline(always)]
+            fn times(self, other: $t) -> ($t, bool) {
+                $times(self, other)
+            }
+        }
+    )+ };
+    (unsigned $($t:ty: $times:expr,)+) => { $(
+        impl Wrapping for $t {
+            #[inline(always)]
+            fn plus(self, other: $t) -> ($t, bool) {
+                let sum = self.wrapping_add(other);
+                (sum, sum < self)
+            }
+            #[inline(always)]
+            fn minus(self, other: $t) -> ($t, bool) {
+                (self.wrapping_sub(other), self < other)
+            }
+            #[inline(always)]
+            fn times(self, other: $t) -> ($t, bool) {
+                $times(self, other)
+            }
+        }
+    )+ };
+}
+
+/// Multiplies in a type that has room for every product.
+macro_rules! in_wider {
+    ($t:ty, $wide:ty) => {
+        |a: $t, b: $t| {
+            let product = <$wide>::from(a) * <$wide>::from(b);
+            (product as $t, <$wide>::from(product as $t) != product)
+        }
+    };
+}
+
+/// Multiplies where no product of halves overflows; a larger factor may have overflowed.
+macro_rules! of_halves {
+    ($t:ty, $half:ty) => {
+        |a: $t, b: $t| {
+            let large = |x: $t| <$t>::from(x as $half) != x;
+            (a.wrapping_mul(b), large(a) | large(b))
+        }
+    };
+}
+
+wrapping!(signed i8: in_wider!(i8, i16), i16: in_wider!(i16, i32), i32: in_wider!(i32, i64),
+    i64: of_halves!(i64, i32), i128: of_halves!(i128, i64),);
+wrapping!(unsigned u8: in_wider!(u8, u16), u16: in_wider!(u16, u32), u32: in_wider!(u32, u64),
+    u64: of_halves!(u64, u32),);
 
 /// Divides decimals, of which the dividends are first multiplied by a constant; no product overflows.
 #[allow(clippy::unnecessary_cast, reason = "one of the types is the one that is cast to")]
@@ -89,7 +171,7 @@ pub(super) fn scaled_quotients(number: Number, [a, b, by]: [View<'_>; 3], out: &
         let mut bytes = [0; size_of::<T>()];
         bytes.copy_from_slice(&by.bytes[..size_of::<T>()]);
         let by = T::from_le_bytes(bytes);
-        blocks::zip(VectorLevel::Plain, a, b, out, bad, |a: T, b: T| {
+        let f = |a: T, b: T| {
             if b == 0 {
                 return (0, true);
             }
@@ -100,7 +182,8 @@ pub(super) fn scaled_quotients(number: Number, [a, b, by]: [View<'_>; 3], out: &
                     (quotient as T, over || (quotient as T) as i128 != quotient)
                 }
             }
-        });
+        };
+        blocks::zip(VectorLevel::Plain, a, b, out, bad, f, |a, b| f(a, b).1);
     });
 }
 
@@ -125,8 +208,8 @@ pub(super) fn negate(number: Number, a: View<'_>, out: &mut [u8], bad: &mut [u64
         Number::F32 => blocks::each(a, out, |x: f32| -x),
         Number::F64 => blocks::each(a, out, |x: f64| -x),
         number => by_integer!(number, T => {
-            let f = |a: T, _: T| (0 as T).overflowing_sub(a);
-            blocks::zip(VectorLevel::widest(), a, a, out, bad, f);
+            let f = |a: T, _: T| (0 as T).minus(a);
+            blocks::zip(VectorLevel::widest(), a, a, out, bad, f, |a, _| f(a, a).1);
         }),
     }
 }
