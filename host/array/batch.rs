@@ -23,6 +23,16 @@ pub struct DeviceBatch {
 impl DeviceBatch {
     /// Creates a batch. Returns an error unless the columns have the schema's types and `len` rows each.
     pub fn try_new(schema: SchemaRef, columns: Vec<DeviceArray>, len: usize) -> Result<DeviceBatch> {
+        DeviceBatch::with(schema, columns, len, Metadata::default())
+    }
+
+    /// As [`try_new`](DeviceBatch::try_new), with metadata.
+    pub(crate) fn with(
+        schema: SchemaRef,
+        columns: Vec<DeviceArray>,
+        len: usize,
+        metadata: Metadata,
+    ) -> Result<DeviceBatch> {
         columns_are_of("batch", &schema, &columns)?;
         rows_of("batch", [len])?;
         let other = schema.fields().iter().zip(&columns).find(|(_, column)| column.len() != len);
@@ -30,7 +40,7 @@ impl DeviceBatch {
             let problem = format!("{} has {} rows, not {len}", field.name(), column.len());
             return Err(Error::invalid("batch", problem));
         }
-        Ok(DeviceBatch { schema, metadata: Metadata::default(), columns, len })
+        Ok(DeviceBatch { schema, metadata, columns, len })
     }
 
     /// Rows `offset .. offset + len`. The result shares the columns' buffers.

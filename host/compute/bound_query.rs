@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use arrow_schema::{Schema, SchemaRef};
+use arrow_schema::SchemaRef;
 
 use super::cast::{CastOptions, check_cast};
 use super::evaluated::{Evaluated, begin, check};
@@ -31,7 +31,7 @@ pub struct BoundQuery {
 #[derive(Clone, Debug)]
 pub(super) enum Results {
     Rows,
-    Columns(Evaluated),
+    Columns(Arc<Evaluated>),
     /// The plan has the condition.
     Aggregates(Arc<Plan>, Folded),
     Groups(Sets),
@@ -129,7 +129,7 @@ impl BoundQuery {
     pub fn schema(&self) -> SchemaRef {
         match &self.results {
             Results::Rows => self.schema.clone(),
-            Results::Columns(columns) => Arc::new(Schema::new(columns.fields.clone())),
+            Results::Columns(columns) => columns.results.clone(),
             Results::Aggregates(_, folded) => Arc::new(folded.schema()),
             Results::Groups(sets) => sets.schema(),
         }
@@ -174,7 +174,8 @@ impl BoundQuery {
                 (Results::Rows, None) => Pending::known(Ok(batch.clone())),
                 (Results::Rows, Some(filter)) => self.filtered(filter, batch.clone(), batch, stream)?,
                 (Results::Columns(columns), None) => {
-                    begin(stream, columns.clone().evaluate(columns.read(batch)?, stream.clone()))?
+                    let (read, columns, on) = (columns.read(batch)?, columns.clone(), stream.clone());
+                    begin(stream, async move { columns.evaluate(read, on).await })?
                 }
                 (Results::Columns(columns), Some(filter)) => {
                     let kept = self.filtered(filter, columns.read(batch)?, batch, stream)?;

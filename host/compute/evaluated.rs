@@ -3,7 +3,7 @@
 use std::future::Future;
 use std::sync::Arc;
 
-use arrow_schema::{Field, Schema, SchemaRef};
+use arrow_schema::{Field, FieldRef, Schema, SchemaRef};
 
 use super::computed;
 use super::settled::settled;
@@ -20,7 +20,8 @@ pub(super) struct Evaluated {
     /// The columns of the input that the plan reads, in its order, and their schema.
     read: Vec<usize>,
     pub schema: SchemaRef,
-    pub fields: Vec<Field>,
+    /// The schema of the results.
+    pub results: SchemaRef,
 }
 
 impl Evaluated {
@@ -30,7 +31,7 @@ impl Evaluated {
     }
 
     /// Names the outputs of a plan.
-    pub fn of(mut plan: Plan, names: Vec<String>, schema: &Schema) -> Result<Evaluated> {
+    pub fn of(plan: Plan, names: Vec<String>, schema: &Schema) -> Result<Evaluated> {
         let nullable = plan.nullable(|index| schema.field(index).is_nullable());
         let field = |(name, output): (String, &usize)| {
             let node = &plan.nodes[*output];
@@ -39,47 +40,63 @@ impl Evaluated {
                 _ => Field::new(name, node.data_type.clone(), nullable[*output]),
             }
         };
-        let fields = names.into_iter().zip(&plan.outputs).map(field).collect();
+        let fields: Vec<Field> = names.into_iter().zip(&plan.outputs).map(field).collect();
+        let mut plan = plan.pruned();
         let read = plan.renumber_columns();
         let schema =
             Arc::new(schema.project(&read).map_err(|error| Error::invalid("query", error.to_string()))?);
-        Ok(Evaluated { plan: Arc::new(plan), read, schema, fields })
+        Ok(Evaluated { plan: Arc::new(plan), read, schema, results: Arc::new(Schema::new(fields)) })
     }
 
     /// The columns of a batch that the plan reads.
     pub fn read(&self, batch: &DeviceBatch) -> Result<DeviceBatch> {
         let columns = self.read.iter().map(|column| batch.columns()[*column].clone()).collect();
-        let read = DeviceBatch::try_new(self.schema.clone(), columns, batch.len())?;
-        Ok(read.with_metadata(batch.metadata().clone()))
+        DeviceBatch::with(self.schema.clone(), columns, batch.len(), batch.metadata().clone())
     }
 
     /// Evaluates the columns. `columns` are those that the plan reads.
-    pub async fn evaluate(self, columns: DeviceBatch, stream: Stream) -> Result<DeviceBatch> {
-        let Evaluated { plan, mut fields, .. } = self;
+    pub async fn evaluate(&self, columns: DeviceBatch, stream: Stream) -> Result<DeviceBatch> {
         let rows = columns.len();
-        let (plan, arrays) = settled("evaluate", &plan, &columns, &stream).await?;
+        let (plan, arrays) = settled("evaluate", &self.plan, &columns, &stream).await?;
         let is_column = |output: &usize| matches!(plan.nodes[*output].op, Op::Column(_));
-        let computed: Vec<usize> = plan.outputs.iter().copied().filter(|output| !is_column(output)).collect();
-        let mut made = computed::outputs(&plan.only(&computed), &arrays, rows, &stream)?.into_iter();
-        let mut results = vec![];
-        for (output, field) in plan.outputs.iter().zip(&mut fields) {
-            let array = match plan.nodes[*output].op {
+        let made = if plan.outputs.iter().any(is_column) {
+            let computed: Vec<usize> =
+                plan.outputs.iter().copied().filter(|output| !is_column(output)).collect();
+            computed::outputs(&plan.only(&computed), &arrays, rows, &stream)?
+        } else {
+            computed::outputs(&plan, &arrays, rows, &stream)?
+        };
+        let (mut made, mut results) = (made.into_iter(), vec![]);
+        for output in &plan.outputs[..self.results.fields().len()] {
+            results.push(match plan.nodes[*output].op {
                 Op::Column(index) => arrays[index].clone(),
                 _ => made.next().expect("one for each that is computed"),
-            };
-            // Data may contain nulls even if the schema says otherwise.
-            if !field.is_nullable() && array.possible_nulls().is_some() {
-                *field = field.clone().with_nullable(true);
-            }
-            results.push(array);
+            });
         }
         // The remaining arrays only report which rows failed.
         let failing: Vec<DeviceArray> = made.collect();
         pass::readable(&failing).await;
         failing.iter().try_for_each(DeviceArray::wait)?;
-        let made = DeviceBatch::try_new(Arc::new(Schema::new(fields)), results, rows)?;
-        Ok(made.with_metadata(columns.metadata().clone()))
+        let schema = with_nulls(&self.results, &results);
+        DeviceBatch::with(schema, results, rows, columns.metadata().clone())
     }
+}
+
+/// A schema whose fields are nullable where columns may have nulls: data may contain nulls even if the schema
+/// says otherwise.
+fn with_nulls(schema: &SchemaRef, columns: &[DeviceArray]) -> SchemaRef {
+    let hides = |(field, column): (&FieldRef, &DeviceArray)| {
+        !field.is_nullable() && column.possible_nulls().is_some()
+    };
+    if !schema.fields().iter().zip(columns).any(hides) {
+        return schema.clone();
+    }
+    let nullable = |(field, column): (&FieldRef, &DeviceArray)| {
+        let field = Field::clone(field);
+        if column.possible_nulls().is_some() { field.with_nullable(true) } else { field }
+    };
+    let fields: Vec<Field> = schema.fields().iter().zip(columns).map(nullable).collect();
+    Arc::new(Schema::new(fields))
 }
 
 /// Checks that a batch has the types of the schema that the plan was bound to.

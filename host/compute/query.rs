@@ -159,7 +159,7 @@ impl Query {
             }
             Wanted::Rows => (filter_plan()?, Results::Rows),
             Wanted::Columns(exprs) => {
-                (filter_plan()?, Results::Columns(Evaluated::bind(exprs, schema, options)?))
+                (filter_plan()?, Results::Columns(Arc::new(Evaluated::bind(exprs, schema, options)?)))
             }
             Wanted::Aggregates(aggregations) => match self.folded(aggregations, schema, options)? {
                 Some((plan, folded)) => (None, Results::Aggregates(Arc::new(plan), folded)),

@@ -10,6 +10,17 @@ use crate::array::Side;
 use crate::expr::plan::{Bound, Bytes, Id, Op, Plan, TextTest, number_of};
 use crate::{DeviceArray, DeviceBatch, Error, Result, Stream};
 
+/// Whether a program runs a node, so that nothing has to run before.
+fn is_program(node: &Bound, plan: &Plan, stream: &Stream) -> bool {
+    match &node.op {
+        Op::Bytes(_) | Op::Cast(_) | Op::Substring(..) | Op::Text(_) | Op::TextIn(_) => false,
+        Op::Literal(_) | Op::Select => number_of(&node.data_type).is_some(),
+        Op::Valid(_) => number_of(&plan.nodes[node.inputs[0]].data_type).is_some(),
+        Op::In(_) => !computed::is_searched(node, stream),
+        _ => true,
+    }
+}
+
 /// The plan for a batch of the types that it was bound to, and its columns. Steps that the program cannot run
 /// (casts, text) are executed first; each result becomes an extra column. Extra outputs may follow the
 /// original ones; they are evaluated only to detect rows that fail.
@@ -23,6 +34,9 @@ pub(super) async fn settled<'a>(
     for column in batch.columns() {
         reach(operation, column, stream)?;
         columns.push(engine(stream).admit(column, stream)?.into_owned());
+    }
+    if plan.nodes.iter().all(|node| is_program(node, plan, stream)) {
+        return Ok((Cow::Borrowed(plan), columns));
     }
     let mut plan = Cow::Borrowed(plan);
     // For each node that has become a column of a type that plans do not support: the nodes that can fail its

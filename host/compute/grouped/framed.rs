@@ -38,7 +38,7 @@ impl Grouped {
         stream: &Stream,
     ) -> Result<DeviceBatch> {
         let plain = TakeOptions::default();
-        let columns = self.columns.clone().evaluate(rows, stream.clone()).await?;
+        let columns = self.columns.evaluate(rows, stream.clone()).await?;
         let columns = take(&columns, order, &plain, stream).await?;
         let (mut folds, mut of) = (vec![], vec![]);
         for state in &self.states {

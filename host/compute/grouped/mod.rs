@@ -78,7 +78,7 @@ impl Grouped {
     /// Parks groups in host memory that take more than so many bytes, or more than 1 GiB if a column has
     /// offsets of 32 bits. A single group cannot be divided.
     pub fn limited(self, limit: Option<usize>) -> Grouped {
-        let limit = bounded(limit, self.columns.fields.iter().map(|field| field.data_type()));
+        let limit = bounded(limit, self.columns.results.fields.iter().map(|field| field.data_type()));
         Grouped { limit: limit.filter(|_| !self.one), ..self }
     }
 
@@ -94,7 +94,7 @@ impl Grouped {
     /// The schema of the results.
     pub fn schema(&self) -> SchemaRef {
         let keys: &[usize] = if self.one { &[] } else { &self.keys };
-        let keys = keys.iter().map(|key| self.columns.fields[*key].clone());
+        let keys = keys.iter().map(|key| self.columns.results.field(*key).clone());
         Arc::new(Schema::new(
             keys.chain(self.results.iter().map(|one| one.field.clone())).collect::<Vec<_>>(),
         ))
@@ -102,7 +102,7 @@ impl Grouped {
 
     /// Whether the stream's device groups by these keys, and sorts what must be sorted.
     pub fn check(&self, stream: &Stream) -> Result<()> {
-        let none = |column: usize| empty(self.columns.fields[column].data_type(), stream);
+        let none = |column: usize| empty(self.columns.results.fields[column].data_type(), stream);
         let grouped = |columns: Vec<usize>| {
             let columns = columns.into_iter().map(none).collect::<Result<Vec<_>>>()?;
             group(&columns, stream).wait().map(|_| ())
@@ -122,7 +122,7 @@ impl Grouped {
     fn is_exact(&self) -> bool {
         let exact = |state: &State| match state {
             State::Fold(Folds { fold: Reduction::Fold(Fold::Sum), of: Some(of), .. }) => {
-                !self.columns.fields[*of].data_type().is_floating()
+                !self.columns.results.fields[*of].data_type().is_floating()
             }
             State::Fold(_) | State::Row(_) => true,
             State::Squares(_) => false,
@@ -132,7 +132,7 @@ impl Grouped {
 
     /// Groups rows, and aggregates their values.
     pub async fn partial(self, rows: DeviceBatch, stream: Stream) -> Result<Partial> {
-        let columns = self.columns.clone().evaluate(rows, stream.clone()).await?;
+        let columns = self.columns.evaluate(rows, stream.clone()).await?;
         self.grouped(&columns, &stream).await
     }
 

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use arrow_schema::{DataType, Field, FieldRef, Schema, SchemaRef};
 
 use super::gathered::Gathered;
 use super::merged::Merged;
@@ -100,11 +100,11 @@ impl Sets {
         }
         let all = Grouped::bind(&exprs, aggregations, schema, options)?;
         let limit = limit.map(|limit| limit / sets.len());
-        let field = |(i, field): (usize, &Field)| {
+        let field = |(i, field): (usize, &FieldRef)| {
             let everywhere = sets.iter().all(|set| set.contains(&i));
-            field.clone().with_nullable(field.is_nullable() || !everywhere)
+            Field::clone(field).with_nullable(field.is_nullable() || !everywhere)
         };
-        let fields = all.columns.fields[..keys.len()].iter().enumerate().map(field).collect();
+        let fields = all.columns.results.fields[..keys.len()].iter().enumerate().map(field).collect();
         let own = |set: &Vec<usize>| match set.is_empty() {
             true => Grouped { keys: vec![keys.len()], one: true, ..all.clone() },
             false => Grouped { keys: set.clone(), ..all.clone() },
@@ -133,7 +133,7 @@ impl Sets {
 
     /// Computes the keys of rows, and the values that are aggregated.
     pub async fn columns(self, rows: DeviceBatch, stream: Stream) -> Result<DeviceBatch> {
-        self.sets[0].columns.clone().evaluate(rows, stream).await
+        self.sets[0].columns.evaluate(rows, stream).await
     }
 
     /// Groups rows by each set, and aggregates their values. All columns are computed.
