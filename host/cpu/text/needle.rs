@@ -10,6 +10,10 @@ use super::layout::{INLINE, Layout, Offsets, Views, each_view};
 /// The rows of one word of the result.
 const BLOCK: usize = 64;
 
+/// The number of candidates in a word from which on all its rows are looked at: without a branch that depends
+/// on one, which would be mispredicted.
+const MANY: u32 = 40;
+
 /// The place in a row where the needle must lie.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum At {
@@ -81,6 +85,11 @@ impl<'a> Needle<'a> {
 pub(super) trait Held: Layout {
     /// Runs the first pass over the rows from `first` on.
     fn sieve(&self, first: usize, rows: usize, needle: &Needle<'_>, out: &mut [u64]) -> Left;
+    /// Runs the second pass over the candidates: clears the bits of those that do not hold the needle.
+    /// `false` if a row lies outside its buffer.
+    fn settle(&self, first: usize, _rows: usize, needle: &Needle<'_>, out: &mut [u64]) -> bool {
+        kept(first, out, |row| self.holds(row, needle))
+    }
     /// Returns whether the rows from `first` on lie inside their buffers, as far as the first pass does not
     /// check that.
     fn placed(&self, first: usize, rows: usize, words: usize) -> bool;
@@ -99,6 +108,19 @@ impl<const O: usize> Held for Offsets<'_, O> {
             true if len == 0 => Left::Those,
             true => Left::Some,
         }
+    }
+
+    fn settle(&self, first: usize, rows: usize, needle: &Needle<'_>, out: &mut [u64]) -> bool {
+        out.iter_mut().zip((first..).step_by(BLOCK)).all(|(word, first)| {
+            if word.count_ones() > MANY {
+                let offsets = &self.offsets[first..=(first + BLOCK).min(rows)];
+                *word &= vectorised(Leading { offsets, bytes: self.bytes, needle });
+                if needle.bytes.len() <= 8 {
+                    return true;
+                }
+            }
+            kept(first, std::slice::from_mut(word), |row| self.holds(row, needle))
+        })
     }
 
     fn placed(&self, _first: usize, _rows: usize, _words: usize) -> bool {
@@ -146,6 +168,36 @@ impl<const O: usize> Loop for Lengths<'_, O> {
             };
         }
         !back
+    }
+}
+
+/// Returns the bits of up to 64 rows in which the needle's first eight bytes are where it must lie.
+struct Leading<'a, const O: usize> {
+    offsets: &'a [[u8; O]],
+    bytes: &'a [u8],
+    needle: &'a Needle<'a>,
+}
+
+impl<const O: usize> Loop for Leading<'_, O> {
+    type Output = u64;
+    #[inline(always)]
+    fn run(self) -> u64 {
+        let Leading { offsets, bytes, needle } = self;
+        let (len, at_end) = (needle.bytes.len(), usize::from(needle.at == At::End));
+        let first = &needle.bytes[..len.min(8)];
+        let (mask, wanted) = (needle.mask, needle.first);
+        let each = |offsets: &[[u8; O]], k: usize| {
+            let place = offset(offsets[k + at_end]).wrapping_sub(at_end * len);
+            let same = match bytes.get(place..place.wrapping_add(8)) {
+                Some(eight) => u64::from_le_bytes(std::array::from_fn(|i| eight[i])) & mask == wanted,
+                None => bytes.get(place..place.wrapping_add(first.len())) == Some(first),
+            };
+            u64::from(same) << k
+        };
+        match <&[[u8; O]; BLOCK + 1]>::try_from(offsets) {
+            Ok(offsets) => (0..BLOCK).fold(0, |word, k| word | each(offsets, k)),
+            Err(_) => (0..offsets.len() - 1).fold(0, |word, k| word | each(offsets, k)),
+        }
     }
 }
 
@@ -254,7 +306,7 @@ pub(super) fn held<L: Held>(
     match layout.sieve(first, rows, needle, out) {
         Left::Those => true,
         Left::Nothing => false,
-        Left::Some => kept(first, out, |row| layout.holds(row, needle)),
+        Left::Some => layout.settle(first, rows, needle, out),
     }
 }
 
