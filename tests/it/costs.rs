@@ -10,6 +10,7 @@ mod searches;
 mod sorts;
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::sync::Arc;
 
 use arrow_array::*;
@@ -83,6 +84,10 @@ The same of other operations. A safe cast has nothing to say that the host would
 
 type Ran = BTreeMap<(String, String), Cost>;
 
+/// The images whose lines are counted, and what was counted: an operation, a family, an entry, and how often
+/// waves ran each line.
+type ByLine = (Arc<Images>, String);
+
 struct Bench {
     /// Takes the counts since the last call, by family and entry.
     ran: Box<dyn Fn() -> Ran>,
@@ -91,12 +96,14 @@ struct Bench {
     costs: Vec<(String, Cost)>,
     table: String,
     by_entry: String,
+    by_line: Option<ByLine>,
 }
 
 impl Bench {
     fn new(device: &EmulatedDevice, ran: impl Fn() -> Ran + 'static) -> Bench {
         let stream = device.device().stream().unwrap();
-        Bench { ran: Box::new(ran), stream, costs: vec![], table: HEAD.into(), by_entry: BY_ENTRY.into() }
+        let (table, by_entry) = (HEAD.into(), BY_ENTRY.into());
+        Bench { ran: Box::new(ran), stream, costs: vec![], table, by_entry, by_line: None }
     }
 
     /// Runs all operations, in the order of the table.
@@ -128,8 +135,16 @@ impl Bench {
     fn row<T>(&mut self, name: &str, must: usize, work: impl FnOnce(&Stream) -> bowstring::Result<T>) -> T {
         self.stream.synchronise().unwrap();
         (self.ran)();
+        self.by_line.iter().for_each(|(images, _)| drop(images.lines()));
         let result = work(&self.stream).unwrap();
         self.stream.synchronise().unwrap();
+        if let Some((images, written)) = &mut self.by_line {
+            for ((family, entry), lines) in images.lines() {
+                let lines: Vec<String> =
+                    lines.iter().map(|(line, times)| format!("{line}:{times}")).collect();
+                writeln!(written, "{name}\t{family}\t{entry}\t{}", lines.join(" ")).unwrap();
+            }
+        }
         let mut cost = Cost::default();
         let a_row = |n: u64| n as f64 / ROWS as f64;
         for ((_, entry), of_entry) in (self.ran)() {
@@ -347,8 +362,15 @@ fn what_the_operations_execute_is_written_down() {
     let images = Arc::new(Images::default());
     let options = EmulatorOptions { executor: Some(images.clone()), ..Default::default() };
     let device = EmulatedDevice::new(options).unwrap();
-    let mut bench = Bench::new(&device, move || images.ran());
+    let counted = images.clone();
+    let mut bench = Bench::new(&device, move || counted.ran());
+    // ptx/executed.py turns these counts into those of the hardware's instructions.
+    let lines = std::env::var_os("BOWSTRING_LINES");
+    bench.by_line = lines.is_some().then(|| (images, format!("{ROWS}\n")));
     bench.all();
+    if let (Some(file), Some((_, written))) = (lines, bench.by_line.take()) {
+        std::fs::write(file, written).unwrap();
+    }
     assert_eq!(device.faults(), []);
     let (one, widths) =
         ([DataType::Int64], [DataType::Int8, DataType::Int16, DataType::Int32, DataType::Int64]);

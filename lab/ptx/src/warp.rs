@@ -4,6 +4,7 @@
 mod collective;
 
 use std::cmp::Reverse;
+use std::collections::BTreeMap;
 
 use bowstring_watch::{Drawn, Touch, Touched};
 
@@ -66,11 +67,22 @@ struct Warp<'a, M: Memory> {
     block: [u32; 3],
     first_thread: u32,
     ran: Ran,
+    /// How often each instruction was issued.
+    issued: &'a mut [u64],
 }
 
 impl Launch<'_> {
     /// Runs the launch to its end, and returns the numbers of instructions.
     pub fn run<M: Memory>(&self, memory: &mut M) -> Result<Ran, Error> {
+        self.run_by_line(memory, &mut BTreeMap::new())
+    }
+
+    /// As [`Launch::run`]. Adds to `lines` how often warps ran the instruction of each line of the PTX.
+    pub fn run_by_line<M: Memory>(
+        &self,
+        memory: &mut M,
+        lines: &mut BTreeMap<u32, u64>,
+    ) -> Result<Ran, Error> {
         let fail = |reason: String| Error::new(0, reason);
         let entry =
             self.module.entries.get(self.entry).ok_or_else(|| fail(format!("no kernel {}", self.entry)))?;
@@ -87,6 +99,7 @@ impl Launch<'_> {
         }
         let mut touched = self.races.then(Touched::default);
         let mut total = Ran::default();
+        let mut issued = vec![0; entry.code.len()];
         let of_block =
             |block| (0..self.block_size).step_by(LANES).map(move |first_thread| (block, first_thread));
         let mut warps: Vec<(u32, u32)> = (0..self.blocks).flat_map(of_block).collect();
@@ -109,10 +122,14 @@ impl Launch<'_> {
                 block: [block, self.block_size, self.blocks],
                 first_thread,
                 ran: Ran::default(),
+                issued: &mut issued,
             };
             warp.run()?;
             total.lanes += warp.ran.lanes;
             total.warps += warp.ran.warps;
+        }
+        for (instruction, times) in entry.code.iter().zip(issued).filter(|(_, times)| *times > 0) {
+            *lines.entry(instruction.line).or_default() += times;
         }
         Ok(total)
     }
@@ -138,6 +155,7 @@ impl<M: Memory> Warp<'_, M> {
             };
             self.ran.lanes += u64::from(group.count_ones());
             self.ran.warps += 1;
+            self.issued[place] += 1;
             if self.ran.lanes > MOST_STEPS {
                 return Err(Error::new(instruction.line, "the kernel does not end"));
             }

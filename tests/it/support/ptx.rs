@@ -22,7 +22,12 @@ pub struct Images {
     spoilt: AtomicBool,
     /// The costs of all launches so far, by family and entry.
     ran: Mutex<BTreeMap<(String, String), Cost>>,
+    /// How often waves ran each line of an entry, in all launches so far, by family and entry.
+    lines: Mutex<BTreeMap<(String, String), Lines>>,
 }
+
+/// How often waves ran the instruction of each line of an image.
+pub type Lines = BTreeMap<u32, u64>;
 
 impl std::fmt::Debug for Images {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -55,9 +60,15 @@ impl Images {
         std::mem::take(&mut self.ran.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
+    /// Takes the counts by line of all launches since the last call.
+    pub fn lines(&self) -> BTreeMap<(String, String), Lines> {
+        std::mem::take(&mut self.lines.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
     /// Runs a launch on any memory.
     pub fn interpret(&self, launch: &Execution<'_>, memory: &mut impl Memory) -> Result<Ran, String> {
         let params: Vec<u8> = launch.words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        let what = (launch.family.to_owned(), launch.entry.to_owned());
         let launch = Launch {
             module: &self.module(launch.family),
             entry: launch.entry,
@@ -67,7 +78,12 @@ impl Images {
             seed: self.seed,
             races: self.seed.is_some(),
         };
-        launch.run(memory).map_err(|error| error.to_string())
+        let mut lines = Lines::new();
+        let ran = launch.run_by_line(memory, &mut lines).map_err(|error| error.to_string())?;
+        let mut all = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        let all = all.entry(what).or_default();
+        lines.into_iter().for_each(|(line, times)| *all.entry(line).or_default() += times);
+        Ok(ran)
     }
 
     /// A family's image, parsed once.
