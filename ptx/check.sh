@@ -92,6 +92,7 @@ lanes gfx9-4-generic text_compare the same
 lanes gfx942 text_compare the same as gfx9-4-generic
 lanes gfx90a text_contains the same
 lanes gfx90a text_like the same
+lanes gfx90a text_pieces the same
 lanes gfx9-4-generic text_like the same
 lanes gfx942 text_like the same as gfx9-4-generic
 lanes gfx90a read_date what a column is found by, and what its type is, around long code: lanes of a vector register keep some of it, memory none

@@ -8,7 +8,7 @@ use bowstring_kernels::text::rows::{TextColumn, VIEWS};
 use bowstring_kernels::text::search::folds::FOLDS;
 use bowstring_kernels::text::search::head::Head;
 use bowstring_kernels::text::search::kernels::{TEXT, Text};
-use bowstring_kernels::text::search::pieces::words;
+use bowstring_kernels::text::search::pieces::{wild_words, words};
 use bowstring_kernels::text::search::test::Test;
 
 use crate::array::{Bitmap, Buffer, DeviceArray, Parts, Side, Slot, all_inside};
@@ -16,7 +16,7 @@ use crate::gpu::bitmap::{aligned, and, nulls_of};
 use crate::gpu::parts::none;
 use crate::gpu::rows::{offsets_of, rows_of};
 use crate::pass::{Pass, Reach, Table, bytes, validity};
-use crate::rules::pieces_of;
+use crate::rules::{pieces_of, wild_pieces_of};
 use crate::transfer::sized_buffers;
 use crate::{Result, Stream};
 
@@ -41,8 +41,14 @@ pub(crate) async fn test(
     };
     let pieces: Vec<&[u8]> = pieces.iter().flatten().map(Vec::as_slice).collect();
     let words = pieces.iter().map(|piece| words(piece)).collect::<Option<Vec<_>>>();
+    let wild = match (test, right) {
+        (Test::Like, Side::Same(pattern)) if pieces.is_empty() => {
+            wild_pieces_of(pattern).iter().map(|piece| wild_words(piece)).collect::<Option<Vec<_>>>()
+        }
+        _ => None,
+    };
     let (test, right) = match (&pieces[..], &words) {
-        ([], _) => (test, right),
+        ([], _) => (if wild.is_some() { Test::Wild } else { test }, right),
         ([whole], _) => (Test::Compare(2), Side::Same(whole)),
         ([start, []], _) => (Test::StartsWith, Side::Same(start)),
         ([[], end], _) => (Test::EndsWith, Side::Same(end)),
@@ -54,9 +60,11 @@ pub(crate) async fn test(
         columns.push(&described(&mut pass, side).await?);
     }
     let columns = pass.upload(columns.words())?;
-    let table = match (test, words) {
-        (Test::ILike, _) => Some(FOLDS.iter().map(|fold| fold.word()).collect::<Vec<_>>()),
-        (Test::Pieces, Some(words)) => Some([&[words.len() as u64], words.as_flattened()].concat()),
+    let counted = |count: usize, words: &[u64]| [&[count as u64], words].concat();
+    let table = match (test, words, wild) {
+        (Test::ILike, ..) => Some(FOLDS.iter().map(|fold| fold.word()).collect::<Vec<_>>()),
+        (Test::Pieces, Some(words), _) => Some(counted(words.len(), words.as_flattened())),
+        (Test::Wild, _, Some(wild)) => Some(counted(wild.len(), wild.as_flattened())),
         _ => None,
     };
     let table = table.map(|words| pass.upload(&words)).transpose()?;

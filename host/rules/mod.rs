@@ -30,7 +30,7 @@ pub(crate) use groups::{NODE, PIECE, folded_type, levels, mean_of_decimals, too_
 pub(crate) use groups::{of_any_length, value_type, widened_type, with_long_ends, with_parts};
 pub(crate) use misfits::{Misfits, misfits};
 pub(crate) use order::{Order, Word, check_rows, too_many_rows, words};
-pub(crate) use patterns::pieces_of;
+pub(crate) use patterns::{pieces_of, wild_pieces_of};
 pub(crate) use refusals::{
     cast_by_arrow, does_not_fit, no_value, refusal, unread, unsupported, with_arrow_fields,
 };

@@ -7,7 +7,7 @@
 //! holds the first bytes of its row itself ([`Head`]).
 //!
 //! Bytes moved per row: its offsets or view, and as many of its bytes as the test reads, sixteen at a time;
-//! patterns with `_` read single bytes. Null rows are not read, so they may hold anything.
+//! patterns with `_` read single bytes, unless the row is ASCII and no piece is long. Null rows are not read, so they may hold anything.
 
 use crate::memory::{In, Out, TableRow};
 use crate::target::{Lane, Wave};
@@ -16,7 +16,7 @@ use super::find::{SPARE, contains};
 use super::folds::FOLDS;
 use super::head::Head;
 use super::like::{Folds, like};
-use super::pieces::consists_of;
+use super::pieces::{consists_of, is_ascii};
 use super::test::Test;
 use super::test::kinds::{COMPARE, CONTAINS, IN, LIKE, PIECES};
 use crate::text::rows::{Column, Row, TextColumn};
@@ -114,7 +114,7 @@ fn answer<const KIND: u32>(
         return Some(false);
     }
     if KIND == PIECES {
-        return Some(consists_of(left.row(row, l)?, table.0));
+        return Some(consists_of::<false>(left.row(row, l)?, table.0));
     }
     let (test, detail) = Test::parts(code);
     if KIND == COMPARE
@@ -130,6 +130,7 @@ fn answer<const KIND: u32>(
     let other = right.row(row, l)?;
     Some(match KIND {
         CONTAINS => contains(value, other, SPARE),
+        LIKE if test == Test::WILD && is_ascii(value) => consists_of::<true>(value, table.0),
         LIKE => like(value, other, table, test == Test::ILIKE, SPARE),
         _ => {
             let (whole, same_length) = (test == Test::COMPARE, value.len == other.len);
@@ -174,7 +175,7 @@ pub fn passes(test: Test, text: &[u8], other: &[u8]) -> bool {
         Test::StartsWith => text.starts_with(other),
         Test::EndsWith => text.ends_with(other),
         Test::Contains => contains(text, other, SPARE),
-        Test::Like => like(text, other, FOLDS, false, SPARE),
+        Test::Like | Test::Wild => like(text, other, FOLDS, false, SPARE),
         Test::ILike => like(text, other, FOLDS, true, SPARE),
         Test::In | Test::Pieces => text == other,
     }

@@ -21,6 +21,9 @@ pub enum Test {
     /// Whether the row consists of the pieces of a pattern, in their order, with anything in between: the
     /// first and the last, which may be empty, are where it begins and ends.
     Pieces,
+    /// As [`Test::Like`], with the pieces of the pattern, each byte with whether it is a `_`: a row of ASCII
+    /// is compared with them, since a `_` is a byte there.
+    Wild,
 }
 
 impl Test {
@@ -32,6 +35,7 @@ impl Test {
     pub(super) const ILIKE: u32 = 5;
     pub(super) const IN: u32 = 6;
     pub(super) const PIECES: u32 = 7;
+    pub(super) const WILD: u32 = 8;
 
     /// Returns the code that kernels receive.
     pub const fn code(self) -> u64 {
@@ -44,6 +48,7 @@ impl Test {
             Test::ILike => (Test::ILIKE, 0),
             Test::In => (Test::IN, 0),
             Test::Pieces => (Test::PIECES, 0),
+            Test::Wild => (Test::WILD, 0),
         };
         (test as u64) << 8 | detail as u64
     }
@@ -53,7 +58,7 @@ impl Test {
         match self {
             Test::Compare(_) | Test::StartsWith | Test::EndsWith => kinds::COMPARE,
             Test::Contains => kinds::CONTAINS,
-            Test::Like | Test::ILike => kinds::LIKE,
+            Test::Like | Test::ILike | Test::Wild => kinds::LIKE,
             Test::In => kinds::IN,
             Test::Pieces => kinds::PIECES,
         }
