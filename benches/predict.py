@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Predicts what the GPU benches will show on an H200, from ptx/COSTS.md and ptx/STATIC.md. Nothing here is measured.
+"""Predicts what the GPU benches will show on an H200, from ptx/COSTS.md, EXECUTED.md and STATIC.md. Nothing here is measured.
 
     python3 benches/predict.py           writes benches/results/h200-predictions.md, and .tsv for programs
     python3 benches/predict.py --check   fails where that is not what the tables give now
@@ -8,8 +8,7 @@ The model, a launch at a time: its time is a soft maximum of four limits, and la
 
 - memory: the sectors that it touches, at the rate of a copy;
 - caches: the sectors that its waves ask for, at 64 bytes a clock of each processor;
-- issue: the instructions that its waves issue, turned from PTX to SASS by the entry's ratio, at an achievable part of four
-  schedulers' one a clock;
+- issue: the instructions of the hardware that its waves issue, at an achievable part of four schedulers' one a clock;
 - latency: a wave lives for its rounds of loads, each as long as memory takes, and for its instructions one after the other;
   as many waves live at once as its registers let. Rounds are its loads over those that the code has in flight. A load of one
   sector that the launch has loaded before takes as long as the first-level cache does.
@@ -79,15 +78,30 @@ def at_size(name, cells):
 
 
 class Tables:
+    # For an operation and an entry, the hardware's instructions for each of the PTX that is executed.
+    executed = {}
+
     def __init__(self):
-        costs, static = ((ROOT / "ptx" / name).read_text() for name in ("COSTS.md", "STATIC.md"))
+        names = ("COSTS.md", "STATIC.md", "EXECUTED.md")
+        costs, static, executed = ((ROOT / "ptx" / name).read_text() for name in names)
         self.must = {cells[0]: float(cells[4]) for cells in rows_of(costs, "| operation | launches | instructions")}
         self.launches, self.entries = {}, {}
-        for name, *cells in rows_of(costs, "| operation | entry"):
+        by_entry = list(rows_of(costs, "| operation | entry"))
+        for name, *cells in by_entry:
             self.launches.setdefault(name, []).append(at_size(name, cells))
         self.batches = list(rows_of(costs, "| batch"))
         for cells in rows_of(static, "| entry"):
             self.entries[cells[0]] = {"warps": int(cells[7]), "flights": cells[10], "ratio": float(cells[12])}
+        rows = list(rows_of(executed, "| operation | entry"))
+        if [row[:3] for row in rows] != [[name, entry, cells[4]] for name, entry, *cells in by_entry]:
+            sys.exit("ptx/EXECUTED.md is stale: tools/bless costs executed")
+        of_entry, self.executed = {}, {}
+        for name, entry, ptx, sass in rows:
+            self.executed[name, entry] = float(sass) / float(ptx)
+            of_entry.setdefault(entry, []).append((float(sass), float(ptx)))
+        # The entry's ratio is for operations that were not counted there, as queries are not.
+        for entry, each in of_entry.items():
+            self.entries[entry]["ratio"] = sum(sass for sass, _ in each) / sum(ptx for _, ptx in each)
 
 
 def in_flight(flights, width):
@@ -136,7 +150,7 @@ def predict(tables, name, rows, waits, extra, given):
     beyond = [max(float(asked) - float(touched), 0.0) for *_, touched, asked in launches]
     for (entry, times, a_wave, loads, _, issued, touched, asked), apart in zip(launches, beyond):
         of, times, a_wave = tables.entries[entry], int(times), int(a_wave)
-        sass = float(issued) * of["ratio"]
+        sass = float(issued) * tables.executed.get((name, entry), of["ratio"])
         touched = float(touched) + extra * apart / (sum(beyond) or 1)
         moved, slots = moved + touched, slots + sass
         # The counts cover all launches of an entry; one wave has its share.

@@ -3,17 +3,16 @@
 HEAD = """# PREDICTION, not measured: an H200
 
 This is the expectation for the GPU benches, computed by `benches/predict.py` from `ptx/COSTS.md` (what the shipped PTX executes,
-counted) and `ptx/STATIC.md` (what ptxas makes of it). **No kernel has run on a GPU for this.** Each line is to be confirmed,
-or put right, by a run; the script says what the model is.
+counted), `ptx/EXECUTED.md` (the same in the hardware's instructions) and `ptx/STATIC.md` (registers and loads in flight). **No
+kernel has run on a GPU for this.** Each line is to be confirmed, or put right, by a run; the script says what the model is.
 
 Assumed: a copy reads and writes {copy:.1f} TB/s; {processors} processors with {schedulers} schedulers at {clock:.3f} GHz. A
 scheduler issues in {achieved:.2f} of its clocks: most of these instructions are of integers, which run at half of the issue
 rate or less (POPC at an eighth, shuffles at a quarter), and waves stall together. Memory answers within {latency:.1f} µs under
 load, an instruction waits {dependent:.0f} clocks for the one before it, a launch costs {launch:.0f} µs, a look by the host
 {wait:.0f} µs. In brackets what worse and better assumptions give (slots {worst.achieved:.1f} and {best.achieved:.1f}, latency
-{worst_latency:.1f} and {best_latency:.1f} µs). Two things make the figures low rather than high: every load counts as one that
-goes to memory, but for those of a sector that the launch has loaded before ({cached:.0f} clocks), and PTX becomes SASS by a ratio
-over the whole entry, which loops do better than.
+{worst_latency:.1f} and {best_latency:.1f} µs). The figures are low rather than high, because every load counts as one that goes to
+memory, but for those of a sector that the launch has loaded before ({cached:.0f} clocks).
 
 Share: time of the bytes that must move (whole sectors of 32 bytes where rows are left out or taken at random) at the copy's
 rate, over the expected time of 2^28 rows (2^27 of strings). µs by limit are sums over the launches; *all* is not their sum.

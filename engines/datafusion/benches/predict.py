@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Predicts the device time of TPC-H's queries, from the counts of `counts.rs` and ptx/STATIC.md. Nothing is measured.
+"""Predicts the device time of TPC-H's queries, from the counts of `counts.rs`, ptx/STATIC.md and EXECUTED.md. No GPU runs.
 
     cargo bench --workspace --bench counts -- --scale 0.05 > counts.tsv
     python3 datafusion/benches/predict.py counts.tsv 0.05 > ../benches/results/engines-predictions.md
