@@ -4,7 +4,7 @@
 //! ever indexed.
 
 use super::sink::Sink;
-use crate::text::digits::{Digits, ZEROS, eight, eight_of_number};
+use crate::text::digits::{Digits, EIGHT, ZEROS, count_of_digits, eight, eight_of_number};
 
 /// Returns the two digits of a number below 100.
 #[inline(always)]
@@ -24,8 +24,13 @@ pub(super) fn four(number: u32) -> u64 {
 /// all digits of every later eight.
 #[inline(always)]
 pub(super) fn put_number<S: Sink>(number: u64, sink: &mut S) {
-    let (rest, low) = number.split_eight();
-    let (high, middle) = rest.split_eight();
+    // Wide divisions take a GPU many instructions, and most numbers need none.
+    let narrow = number as u32;
+    let (rest, low) = match number >> 32 {
+        0 => (u64::from(narrow / EIGHT as u32), narrow % EIGHT as u32),
+        _ => number.split_eight(),
+    };
+    let (high, middle) = if rest < EIGHT { (0, rest as u32) } else { rest.split_eight() };
     let first = if high > 0 { high as u32 } else { middle };
     put_significant(if rest > 0 { first } else { low }, sink);
     if high > 0 {
@@ -39,6 +44,9 @@ pub(super) fn put_number<S: Sink>(number: u64, sink: &mut S) {
 /// Writes the digits of a number below 10^8, without leading zeros.
 #[inline(always)]
 pub(super) fn put_significant<S: Sink>(number: u32, sink: &mut S) {
+    if S::ONLY_COUNTS {
+        return sink.put_all(0, count_of_digits(number));
+    }
     let digits = eight(number);
     // Zero has a digit, too: its last one.
     let zeros = (digits | 1 << 56).trailing_zeros() / 8;

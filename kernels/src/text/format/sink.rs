@@ -2,6 +2,9 @@
 
 /// A destination that receives a value's bytes in order.
 pub trait Sink {
+    /// Whether bytes are counted and not looked at.
+    const ONLY_COUNTS: bool = false;
+
     /// Writes the next byte.
     fn put(&mut self, byte: u8);
 
@@ -51,6 +54,8 @@ pub trait Backwards {
 pub struct Length(pub u32);
 
 impl Sink for Length {
+    const ONLY_COUNTS: bool = true;
+
     #[inline(always)]
     fn put(&mut self, _: u8) {
         self.0 += 1;
