@@ -29,7 +29,7 @@ use crate::expr::Fold;
 use crate::expr::plan::Plan;
 use crate::threads::{self, among_threads, each_part_in};
 use crate::{Error, Result};
-use blocks::{CHUNK, inside};
+use blocks::{CHUNK, SMALL, inside};
 use slots::{Scratch, Values};
 use steps::Machine;
 use sums::Sum;
@@ -41,6 +41,11 @@ const PART: usize = 64 * 1024;
 /// rounds.
 const REPEATED: usize = 1 << 32;
 
+/// The rows of a chunk. Many rows come from memory, whatever a chunk's size, so fewer chunks are better.
+fn chunk(rows: usize) -> usize {
+    if rows < PARALLEL { SMALL } else { CHUNK }
+}
+
 /// Runs the rows of a part by chunks. The first row that fails is the error.
 fn in_chunks<'m>(
     machine: &'m Machine<'_>,
@@ -51,7 +56,7 @@ fn in_chunks<'m>(
 ) -> Result<()> {
     let mut at = 0;
     while at < rows {
-        let count = CHUNK.min(rows - at);
+        let count = machine.chunk.min(rows - at);
         machine.run(scratch, first + at, count)?;
         each(scratch, at, count);
         at += count;
@@ -91,7 +96,7 @@ pub(crate) fn select(
     rows: usize,
     pool: &HostPool,
 ) -> Result<Selection> {
-    let machine = Machine::new(plan, columns, pool)?;
+    let machine = Machine::new(plan, columns, chunk(rows), pool)?;
     let condition = plan.condition.ok_or_else(|| Error::invalid("filter_where", "no condition"))?;
     let mut words = pool.alloc(rows.div_ceil(64) * 8)?;
     let all = &mut memory::values_mut::<u64>(&mut words)[..rows.div_ceil(64)];
@@ -124,7 +129,7 @@ pub(crate) fn evaluate(
     rows: usize,
     pool: &HostPool,
 ) -> Result<Vec<DeviceArray>> {
-    let machine = Machine::new(plan, columns, pool)?;
+    let machine = Machine::new(plan, columns, chunk(rows), pool)?;
     let words = rows.div_ceil(64);
     let mut outputs = vec![];
     for root in &plan.outputs {
@@ -147,8 +152,8 @@ pub(crate) fn evaluate(
         let first = i * PART;
         let end = rows.min(first + PART);
         let mut left = vec![];
-        for at in (first..end).step_by(CHUNK) {
-            let count = CHUNK.min(end - at);
+        for at in (first..end).step_by(machine.chunk) {
+            let count = machine.chunk.min(end - at);
             for (root, (values, _)) in plan.outputs.iter().zip(&mut outs) {
                 let (chunk, rest) = std::mem::take(values).split_at_mut(bytes_of(plan, *root, count));
                 *values = rest;
@@ -212,7 +217,7 @@ fn store(scratch: &Scratch<'_, '_>, root: usize, count: usize, out: Option<&mut 
                 Some(out) => out.copy_from_slice(&view.bytes[..count * width]),
             }
             match known {
-                Some(known) if count == CHUNK => valid.copy_from_slice(&known[..valid.len()]),
+                Some(known) if count.is_multiple_of(64) => valid.copy_from_slice(&known[..valid.len()]),
                 known => valid.iter_mut().enumerate().for_each(|(k, valid)| *valid = there(known, k)),
             }
         }
@@ -246,7 +251,7 @@ pub(crate) fn aggregate(
         return Ok(words);
     }
     let values = &plan.outputs;
-    let machine = Machine::new(plan, columns, pool)?;
+    let machine = Machine::new(plan, columns, chunk(rows), pool)?;
     // Several parts together, so that a thread has enough work.
     let together = PART.div_ceil(each);
     let taken = words.chunks_mut(kinds.len() * PART_WORDS as usize * together).collect();

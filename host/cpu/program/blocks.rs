@@ -7,8 +7,10 @@ use crate::cpu::intrinsics::{count_ones, prefetch};
 use crate::cpu::memory::{numbers, numbers_mut, plain};
 use crate::cpu::vectorise::{Loop, VectorLevel, vectorised};
 
-/// The rows of a chunk.
-pub(super) const CHUNK: usize = 2048;
+/// The most rows of a chunk.
+pub(super) const CHUNK: usize = 4096;
+/// The rows of a chunk of few rows: values of eight bytes then stay in the first cache.
+pub(super) const SMALL: usize = 2048;
 /// The rows of a block.
 pub(super) const BLOCK: usize = 64;
 

@@ -1,6 +1,6 @@
 //! The results of a plan's nodes, for one chunk of rows.
 
-use super::blocks::{CHUNK, View, inside};
+use super::blocks::{BLOCK, CHUNK, View, inside};
 use crate::device::HostMemory;
 use crate::expr::plan::Id;
 
@@ -88,12 +88,12 @@ impl Slot<'_, '_> {
 }
 
 impl<'o> Scratch<'_, 'o> {
-    /// Lets a node write its numbers for the next chunk into the memory of an output, which must be a whole
-    /// chunk. Returns the memory if the node does not compute a chunk of numbers, or has such memory already.
+    /// Lets a node write its numbers for the next chunk into the memory of an output, which must have whole
+    /// blocks. Returns the memory if the node does not compute numbers, or has such memory already.
     pub fn lend(&mut self, id: Id, output: &'o mut [u8]) -> Option<&'o mut [u8]> {
         let slot = &mut self.slots[id];
-        let computes = slot.own.as_ref().is_some_and(|own| own.bytes().len() >= output.len());
-        if !computes || slot.output.is_some() || output.len() != CHUNK * slot.width {
+        let computes = slot.own.is_some() && !slot.constant;
+        if !computes || slot.output.is_some() || !output.len().is_multiple_of(BLOCK * slot.width) {
             return Some(output);
         }
         slot.output = Some(output);

@@ -5,7 +5,7 @@ use bowstring_kernels::program::code::Bad;
 use bowstring_kernels::program::word::{civil, plain_nan_f32, plain_nan_f64};
 
 use super::asked::{Asked, Rows, asked};
-use super::blocks::{self, BLOCK, CHUNK, inside};
+use super::blocks::{self, BLOCK, inside};
 use super::compare;
 use super::numbers::{by_any, by_number, from_raw};
 use super::ranges::{Range, ranges};
@@ -38,13 +38,20 @@ pub(super) struct Machine<'a> {
     columns: Vec<Column<'a>>,
     ranges: Vec<Option<Range>>,
     asked: Vec<Asked>,
+    /// The rows of a chunk.
+    pub chunk: usize,
     pool: &'a HostPool,
     /// Accounts for the plan's own memory.
     _plan: Reserved,
 }
 
 impl<'a> Machine<'a> {
-    pub fn new(plan: &'a Plan, columns: &'a [DeviceArray], pool: &'a HostPool) -> Result<Machine<'a>> {
+    pub fn new(
+        plan: &'a Plan,
+        columns: &'a [DeviceArray],
+        chunk: usize,
+        pool: &'a HostPool,
+    ) -> Result<Machine<'a>> {
         let taken = pool.reserve(plan.bytes())?;
         let mut read: Vec<Column<'a>> = columns.iter().map(|_| Column::Unread).collect();
         for (id, node) in plan.nodes.iter().enumerate() {
@@ -63,7 +70,7 @@ impl<'a> Machine<'a> {
         }
         let ranges = ranges(plan);
         let asked = asked(plan, &ranges);
-        Ok(Machine { plan, columns: read, ranges, asked, pool, _plan: taken })
+        Ok(Machine { plan, columns: read, ranges, asked, chunk, pool, _plan: taken })
     }
 
     /// Reserves the bitmaps of `threads` threads; numbers are in the pool's own memory.
@@ -80,7 +87,7 @@ impl<'a> Machine<'a> {
             }
             let number = self.plan.number(id);
             let mut slot = Slot { all_valid: true, valid: vec![0; WORDS], ..Slot::default() };
-            let rows = own_rows(&node.op);
+            let rows = own_rows(&node.op, self.chunk);
             if number == Number::Bit {
                 slot.truth = vec![0; WORDS];
             } else {
@@ -435,11 +442,11 @@ impl<'a> Machine<'a> {
 }
 
 /// Returns the rows that a node's results need memory for.
-fn own_rows(op: &Op) -> usize {
+fn own_rows(op: &Op, chunk: usize) -> usize {
     match op {
         Op::Literal(_) => BLOCK,
         Op::Column(_) | Op::Checked(_) => 0,
-        _ => CHUNK,
+        _ => chunk,
     }
 }
 
