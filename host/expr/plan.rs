@@ -147,7 +147,7 @@ impl Plan {
 
     /// The plan for only this condition and these outputs.
     pub fn part(&self, condition: Option<Id>, outputs: &[Id]) -> Plan {
-        let mut plan = Plan::default();
+        let mut plan = Plan { nodes: Vec::with_capacity(self.nodes.len()), ..Plan::default() };
         let mut place = vec![None; self.nodes.len()];
         let mut needed = vec![false; self.nodes.len()];
         condition.iter().chain(outputs).for_each(|id| needed[*id] = true);
@@ -157,9 +157,10 @@ impl Plan {
             }
         }
         for id in (0..self.nodes.len()).filter(|id| needed[*id]) {
-            let mut node = self.nodes[id].clone();
-            node.inputs = node.inputs.iter().map(|input| place[*input].expect("inputs come first")).collect();
-            plan.nodes.push(node);
+            let Bound { op, data_type, inputs, written } = &self.nodes[id];
+            let inputs = inputs.iter().map(|input| place[*input].expect("inputs come first")).collect();
+            let (op, data_type, written) = (op.clone(), data_type.clone(), written.clone());
+            plan.nodes.push(Bound { op, data_type, inputs, written });
             place[id] = Some(plan.nodes.len() - 1);
         }
         plan.condition = condition.and_then(|id| place[id]);
