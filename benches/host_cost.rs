@@ -5,8 +5,8 @@
 //! same operations, which is the real total.
 //!
 //! `cargo bench --bench host_cost` prints tables in Markdown. Each time is the median of many runs. Calls are
-//! those of batches of 8,192 rows; our own time is of batches of a few rows, because the stand-in runs kernels
-//! on the same processor, and would displace our code and data from its caches.
+//! those of batches of 8,192 rows; our own time is of batches of a few rows, because the stand-in runs
+//! kernels on the same processor, and would displace our code and data from its caches.
 
 use std::collections::BTreeMap;
 use std::ffi::c_void;

@@ -22,7 +22,7 @@ from collections import Counter, defaultdict
 from pathlib import Path
 
 
-# What becomes one instruction.
+# Instructions of the PTX that become one of the hardware's.
 SINGLE = {"ld.global": "LDG", "st.global": "STG", "shfl.sync": "SHFL", "red.": "RED", "atom.": "ATOM", "bra": "BRA"}
 
 

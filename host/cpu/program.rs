@@ -157,7 +157,8 @@ pub(crate) fn evaluate(
             for (root, (values, _)) in plan.outputs.iter().zip(&mut outs) {
                 let (chunk, rest) = std::mem::take(values).split_at_mut(bytes_of(plan, *root, count));
                 *values = rest;
-                // A cache has all of a small output. To fill memory, a copy is faster: it does not read it first.
+                // A cache has all of a small output. To fill memory, a copy is faster: it does not read it
+                // first.
                 left.push(if rows < PARALLEL { scratch.lend(*root, chunk) } else { Some(chunk) });
             }
             machine.run(scratch, at, count)?;

@@ -105,9 +105,9 @@ pub(super) fn bits(f: impl Fn(usize) -> bool) -> u64 {
     (0..BLOCK).fold(0, |word, i| word | u64::from(f(i)) << i)
 }
 
-/// Writes the result of `f` for each pair, and sets the bits of rows that are bad. `f` marks the rows that may
-/// be, and `is_bad` decides for a block that has some: usually no row is bad, and a vector loop detects that
-/// faster than it finds which ones are.
+/// Writes the result of `f` for each pair, and sets the bits of rows that are bad. `f` marks the rows that
+/// may be, and `is_bad` decides for a block that has some: usually no row is bad, and a vector loop detects
+/// that faster than it finds which ones are.
 pub(super) fn zip<T: Native, F: Fn(T, T) -> (T, bool), B: Fn(T, T) -> bool>(
     level: VectorLevel,
     a: View<'_>,

@@ -92,8 +92,8 @@ pub(super) fn arithmetic(
     }
 }
 
-/// Arithmetic that wraps, with whether it may have overflowed. Compilers vectorise this, but not the functions
-/// of the language that say so.
+/// Arithmetic that wraps, with whether it may have overflowed. Compilers vectorise this, but not the
+/// functions of the language that say so.
 trait Wrapping: Sized {
     fn plus(self, other: Self) -> (Self, bool);
     fn minus(self, other: Self) -> (Self, bool);

@@ -7,7 +7,8 @@
 //! holds the first bytes of its row itself ([`Head`]).
 //!
 //! Bytes moved per row: its offsets or view, and as many of its bytes as the test reads, sixteen at a time;
-//! patterns with `_` read single bytes, unless the row is ASCII and no piece is long. Null rows are not read, so they may hold anything.
+//! patterns with `_` read single bytes, unless the row is ASCII and no piece is long. Null rows are not read,
+//! so they may hold anything.
 
 use crate::memory::{In, Out, TableRow};
 use crate::target::{Lane, Wave};

@@ -1,5 +1,5 @@
-//! Patterns: a row begins with one piece, ends with another, and has the others in between. Bytes of a piece may
-//! be wild (`_`) if the row is ASCII.
+//! Patterns: a row begins with one piece, ends with another, and has the others in between. Bytes of a piece
+//! may be wild (`_`) if the row is ASCII.
 //!
 //! The one idea: a row's bytes are read in blocks of sixteen, and four bytes at each of a block's places are
 //! compared with the first four of a piece. The least difference tells whether any place is worth a closer
