@@ -31,7 +31,7 @@ impl Evaluated {
     }
 
     /// Names the outputs of a plan.
-    pub fn of(plan: Plan, names: Vec<String>, schema: &Schema) -> Result<Evaluated> {
+    pub fn of(mut plan: Plan, names: Vec<String>, schema: &Schema) -> Result<Evaluated> {
         let nullable = plan.nullable(|index| schema.field(index).is_nullable());
         let field = |(name, output): (String, &usize)| {
             let node = &plan.nodes[*output];
@@ -41,7 +41,6 @@ impl Evaluated {
             }
         };
         let fields: Vec<Field> = names.into_iter().zip(&plan.outputs).map(field).collect();
-        let mut plan = plan.pruned();
         let read = plan.renumber_columns();
         let schema =
             Arc::new(schema.project(&read).map_err(|error| Error::invalid("query", error.to_string()))?);

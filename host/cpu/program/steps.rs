@@ -145,14 +145,12 @@ impl<'a> Machine<'a> {
             for (k, word) in bad[..words].iter_mut().enumerate() {
                 *word &= slot.known(k) & inside(count, k);
             }
-            if then == Bad::Null {
-                if is_bad(&bad) {
-                    let known: [u64; WORDS] = std::array::from_fn(|k| slot.known(k));
-                    slot.set_valid(|k| known[k] & !bad.get(k).filter(|_| k < words).unwrap_or(&0));
-                }
+            if !is_bad(&bad) {
                 continue;
             }
-            if !is_bad(&bad) {
+            if then == Bad::Null {
+                let known: [u64; WORDS] = std::array::from_fn(|k| slot.known(k));
+                slot.set_valid(|k| known[k] & !bad.get(k).filter(|_| k < words).unwrap_or(&0));
                 continue;
             }
             let counts = |k: usize| {
