@@ -52,6 +52,9 @@ pub(super) async fn settled<'a>(
     let same: Vec<Option<Bytes>> = plan.nodes.iter().map(same).collect();
     for id in 0..plan.nodes.len() {
         let node = &plan.nodes[id];
+        if is_program(node, &plan, stream) {
+            continue;
+        }
         let input = |columns: &[DeviceArray]| match plan.nodes[node.inputs[0]].op {
             Op::Column(index) => Ok(columns[index].clone()),
             _ => {
@@ -63,15 +66,13 @@ pub(super) async fn settled<'a>(
         };
         let made = match &node.op {
             _ if texts[id] => computed::text(node, batch.len(), stream).await?,
-            Op::In(values) if computed::is_searched(node, stream) => {
-                computed::searched(&input(&columns)?, values, stream).await?
-            }
+            Op::In(values) => computed::searched(&input(&columns)?, values, stream).await?,
             Op::Cast(safe) => {
                 let options = CastOptions { safe: *safe, ..CastOptions::default() };
                 cast(&input(&columns)?, &node.data_type, &options, stream).await?
             }
             Op::Substring(start, count) => substring(&input(&columns)?, *start, *count, stream).await?,
-            Op::Valid(null) if number_of(&plan.nodes[node.inputs[0]].data_type).is_none() => {
+            Op::Valid(null) => {
                 let array = input(&columns)?;
                 let is = if *null { nulls::is_null } else { nulls::is_not_null };
                 is(&array, stream).await?
@@ -87,7 +88,7 @@ pub(super) async fn settled<'a>(
                 test_text(*test, side(0)?, side(1)?, batch.len(), stream).await?
             }
             // So have the texts that a condition chooses from.
-            Op::Select if number_of(&node.data_type).is_none() => {
+            Op::Select => {
                 let text = |input: usize| match plan.nodes[node.inputs[input]].op {
                     Op::Column(index) => Ok(columns[index].clone()),
                     _ => Err(Error::invalid(operation, "no text")),
