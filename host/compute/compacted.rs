@@ -44,8 +44,8 @@ pub(super) async fn with_own(column: DeviceArray, stream: &Stream) -> Result<Dev
 
 /// Copies the rows of columns that hold on to much of other rows: more than 1 MiB, and more than 128 bytes
 /// for each row. These are text behind views, values of dictionaries that no key refers to, and text of runs.
-/// Other columns stay as they are, and text whose copy would save less than an eighth. A filter shares them, so
-/// call this before its rows are downloaded or kept.
+/// Other columns stay as they are, and text whose copy would save less than an eighth. A filter shares them,
+/// so call this before its rows are downloaded or kept.
 ///
 /// Synchronises if there is such a column.
 pub fn garbage_collect<C: Columns>(values: &C, stream: &Stream) -> Pending<C> {

@@ -38,7 +38,7 @@ host_only! {
         Some([piece.len() as u64, bytes as u64, (bytes >> 64) as u64])
     }
 
-    /// As [`words`], for a piece with wild bytes, which are `None`. A table may have one such piece.
+    /// As [`words`], for a piece whose wild bytes are `None`. A table may have a single one: the whole row.
     pub fn wild_words(piece: &[Option<u8>]) -> Option<[u64; WILD_WORDS as usize]> {
         let (mut bytes, mut mask) = ([0; LONGEST], [0; LONGEST]);
         for (i, byte) in piece.iter().enumerate() {
