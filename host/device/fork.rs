@@ -1,8 +1,8 @@
 //! Forks: the child process has its parent's memory as it was, and only the thread that forked.
 //!
-//! The one idea: one lock guards everything that a child goes on using, and a thread holds it while it forks.
-//! So the child finds the lock free and the guarded values whole. Threads and devices do not work in a child;
-//! they compare the [`generation`], which a fork raises.
+//! The one idea: a few locks guard everything that a child goes on using, and a thread holds all of them while
+//! it forks. So the child finds the locks free and the guarded values whole. Threads and devices do not work
+//! in a child; they compare the [`generation`], which a fork raises.
 
 #![allow(unsafe_code)]
 
@@ -11,12 +11,23 @@ use std::cell::{Cell, UnsafeCell};
 use super::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use super::sync::{Mutex, MutexGuard, thread_local};
 
-static LOCK: Mutex<()> = Mutex::new(());
+/// The number of values of a kind that have locks of their own, for threads that would wait for each other.
+pub(super) const APART: usize = if cfg!(shuttle) { 2 } else { 32 };
+
+/// A lock in a cache line of its own, so that threads with different locks do not share one.
+#[repr(align(128))]
+struct Lock(Mutex<()>);
+
+/// The first lock guards everything that has none of its own.
+static LOCKS: [Lock; 1 + APART] = [const { Lock(Mutex::new(())) }; 1 + APART];
+
+type Held = MutexGuard<'static, ()>;
+
 static GENERATION: AtomicU32 = AtomicU32::new(0);
 
 thread_local! {
-    /// The lock, while this thread forks.
-    static HELD: Cell<Option<MutexGuard<'static, ()>>> = const { Cell::new(None) };
+    /// The locks, while this thread forks.
+    static HELD: Cell<Option<[Held; 1 + APART]>> = const { Cell::new(None) };
 }
 
 /// The number of forks between the process that first called this and the current one.
@@ -25,33 +36,44 @@ pub(crate) fn generation() -> u32 {
     GENERATION.load(Ordering::Relaxed)
 }
 
-/// A value under the lock that all `Guarded` values share. The lock may be held for less than a microsecond.
-pub(crate) struct Guarded<T>(UnsafeCell<T>);
+/// A value under one of the locks, which may be held for less than a microsecond.
+pub(crate) struct Guarded<T> {
+    lock: &'static Lock,
+    value: UnsafeCell<T>,
+}
 
 // SAFETY: the value is used under the lock only, by one thread at a time.
 unsafe impl<T: Send> Sync for Guarded<T> {}
 
 impl<T> Guarded<T> {
+    /// A value under the first lock.
     pub(crate) const fn new(value: T) -> Guarded<T> {
-        Guarded(UnsafeCell::new(value))
+        Guarded { lock: &LOCKS[0], value: UnsafeCell::new(value) }
     }
 
-    /// Runs `work` on the value under the lock; `work` must not call this again.
+    /// A value under lock `number` of those apart, below [`APART`].
+    pub(super) const fn apart(number: usize, value: T) -> Guarded<T> {
+        Guarded { lock: &LOCKS[1 + number], value: UnsafeCell::new(value) }
+    }
+
+    /// Runs `work` on the value under its lock; `work` must not use another such value.
     pub(crate) fn with<R>(&self, work: impl FnOnce(&mut T) -> R) -> R {
         watch();
-        let _held = lock();
+        let _held = self.lock.hold();
         // SAFETY: the lock is held until `work` returns, and no thread holds it twice, so this is the only
         // reference.
-        work(unsafe { &mut *self.0.get() })
+        work(unsafe { &mut *self.value.get() })
     }
 }
 
-fn lock() -> MutexGuard<'static, ()> {
-    LOCK.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+impl Lock {
+    fn hold(&'static self) -> Held {
+        self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
 }
 
-/// Runs when the library is loaded, because a thread may take the lock for the first time while another one
-/// is forking.
+/// Runs when the library is loaded, because a thread may take a lock for the first time while another one is
+/// forking.
 #[cfg(target_os = "linux")]
 #[used]
 // SAFETY: the loader calls each function in this section once, with arguments that ours ignores.
@@ -83,10 +105,11 @@ extern "C" fn register() {
 #[cfg(not(unix))]
 extern "C" fn register() {}
 
-/// Takes the lock. A thread that forks while its thread-locals are being destroyed takes none: that case is
-/// not protected.
+/// Takes all locks, in order; other threads hold one at a time. A thread that forks while its thread-locals
+/// are being destroyed takes none: that case is not protected.
 pub(super) extern "C" fn before() {
-    let _ = HELD.try_with(|place| place.set(Some(place.take().unwrap_or_else(lock))));
+    let all = || std::array::from_fn(|number| LOCKS[number].hold());
+    let _ = HELD.try_with(|place| place.set(Some(place.take().unwrap_or_else(all))));
 }
 
 pub(super) extern "C" fn after() {

@@ -98,16 +98,48 @@ fn a_block_of_host_memory_is_one_owners_and_the_limit_holds() {
 }
 
 #[test]
-fn a_thread_that_forks_finds_nobody_inside() {
+fn a_block_in_a_threads_cache_is_one_owners_and_is_called_back() {
     explore(|| {
-        let value = Arc::new(Guarded::new(0));
-        // The standard library's type, so that reading it is no step of the model.
-        let inside = Arc::new(AtomicUsize::new(0));
-        let works = || {
-            let (value, inside) = (value.clone(), inside.clone());
+        let pool = HostPool::new();
+        let work = |mark: u8| {
+            let pool = pool.clone();
             thread::spawn(move || {
                 for _ in 0..2 {
-                    value.with(|value| {
+                    let mut block = pool.alloc(100).unwrap();
+                    let reserved = pool.reserve(1000).unwrap();
+                    block.bytes_mut().fill(mark);
+                    thread::yield_now();
+                    assert!(block.bytes().iter().all(|byte| *byte == mark));
+                    drop((reserved, block));
+                }
+            })
+        };
+        let threads = [work(1), work(2)];
+        // Calls back what the caches have, at any time.
+        pool.set_limit(4096);
+        pool.set_limit(usize::MAX);
+        for thread in threads {
+            thread.join().unwrap();
+        }
+        let usage = pool.usage();
+        assert_eq!((usage.in_use, usage.hits + usage.misses), (0, 4));
+        pool.set_keep(0);
+        assert_eq!(pool.usage().kept, 0);
+    });
+}
+
+#[test]
+fn a_thread_that_forks_finds_nobody_inside() {
+    explore(|| {
+        // Two values, each under its own lock.
+        let values = Arc::new([Guarded::new(0), Guarded::apart(0, 0)]);
+        // The standard library's type, so that reading it is no step of the model.
+        let inside = Arc::new(AtomicUsize::new(0));
+        let works = |number: usize| {
+            let (values, inside) = (values.clone(), inside.clone());
+            thread::spawn(move || {
+                for _ in 0..2 {
+                    values[number].with(|value| {
                         inside.fetch_add(1, Ordering::SeqCst);
                         thread::yield_now();
                         *value += 1;
@@ -127,9 +159,9 @@ fn a_thread_that_forks_finds_nobody_inside() {
                 after();
             })
         };
-        for thread in [works(), forks(), works(), forks()] {
+        for thread in [works(0), forks(), works(1), forks()] {
             thread.join().unwrap();
         }
-        assert_eq!(value.with(|value| *value), 4);
+        assert_eq!(values.each_ref().map(|value| value.with(|value| *value)), [2, 2]);
     });
 }
