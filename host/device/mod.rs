@@ -35,7 +35,8 @@ mod stream;
 mod wakes;
 
 use std::fmt;
-use std::sync::Arc;
+use std::ops::Deref;
+use std::sync::{Arc, OnceLock, Weak};
 
 #[cfg(test)]
 pub(crate) use emu::faulty;
@@ -75,7 +76,26 @@ pub(crate) mod shown {
 
 /// The place where arrays live and operations run: a GPU, the CPU or the emulator. A cheap handle.
 #[derive(Clone)]
-pub struct Device(Arc<Inner>);
+pub struct Device(Handle);
+
+/// The CPU's device is never dropped, so nothing counts its handles: a count would be one cache line for all
+/// threads, which each operation changes several times.
+#[derive(Clone)]
+enum Handle {
+    Cpu(&'static Inner),
+    Other(Arc<Inner>),
+}
+
+impl Deref for Handle {
+    type Target = Inner;
+
+    fn deref(&self) -> &Inner {
+        match self {
+            Handle::Cpu(inner) => inner,
+            Handle::Other(inner) => inner,
+        }
+    }
+}
 
 struct Inner {
     place: Place,
@@ -86,15 +106,30 @@ struct Inner {
 impl Device {
     /// The CPU: host memory, and rayon's threads, which compute.
     pub fn cpu() -> Device {
-        static CPU: Guarded<Option<Device>> = Guarded::new(None);
-        let new = || Device(Arc::new(Inner { place: Place::CPU, host_pool: HostPool::new(), gpu: None }));
-        CPU.with(|cpu| cpu.get_or_insert_with(new).clone())
+        static CPU: OnceLock<Inner> = OnceLock::new();
+        // Made under a lock that a forking thread holds, so that a child never finds it half made.
+        static MAKING: Guarded<()> = Guarded::new(());
+        let new = || Inner { place: Place::CPU, host_pool: HostPool::new(), gpu: None };
+        Device(Handle::Cpu(CPU.get().unwrap_or_else(|| MAKING.with(|()| CPU.get_or_init(new)))))
     }
 
     /// Makes the device of a driver. Its pool keeps at most `keep` unused bytes.
     fn behind(driver: handles::SharedDriver, source: handles::Source, keep: Option<usize>) -> Result<Device> {
         let (place, gpu) = (driver.place(), Gpu::new(driver, source, keep)?);
-        Ok(Device(Arc::new(Inner { place, host_pool: Device::cpu().host_pool().clone(), gpu: Some(gpu) })))
+        let host_pool = Device::cpu().host_pool().clone();
+        Ok(Device(Handle::Other(Arc::new(Inner { place, host_pool, gpu: Some(gpu) }))))
+    }
+
+    /// A reference that does not keep the device; to the CPU's there is none.
+    fn downgrade(&self) -> Weak<Inner> {
+        match &self.0 {
+            Handle::Cpu(_) => Weak::new(),
+            Handle::Other(inner) => Arc::downgrade(inner),
+        }
+    }
+
+    fn upgrade(inner: &Weak<Inner>) -> Option<Device> {
+        inner.upgrade().map(|inner| Device(Handle::Other(inner)))
     }
 
     /// The same device, with memory for results and scratch from the caller's allocator instead of our pool.

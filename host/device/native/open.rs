@@ -52,15 +52,15 @@ impl<R: Runtime> Opened<R> {
         let found = self.found(library)?;
         let mut devices = lock(&self.devices);
         let known = devices.get(&(path.clone(), number));
-        if let Some(device) = known.and_then(|known| known.device.upgrade()) {
-            return Ok(Device(device));
+        if let Some(device) = known.and_then(|known| Device::upgrade(&known.device)) {
+            return Ok(device);
         }
         let driver = match known {
             Some(known) => known.driver.clone(),
             None => Arc::new(Native::open(found, number)?),
         };
         let device = Device::behind(driver.clone(), Source::Driver, None)?;
-        devices.insert((path, number), Known { driver, device: Arc::downgrade(&device.0) });
+        devices.insert((path, number), Known { driver, device: device.downgrade() });
         Ok(device)
     }
 
