@@ -29,7 +29,7 @@ use crate::expr::Fold;
 use crate::expr::plan::Plan;
 use crate::threads::{self, among_threads, each_part_in};
 use crate::{Error, Result};
-use blocks::{CHUNK, SMALL, inside};
+use blocks::{CHUNK, inside};
 use slots::{Scratch, Values};
 use steps::Machine;
 use sums::Sum;
@@ -40,11 +40,6 @@ const PART: usize = 64 * 1024;
 /// The most equal rows that are still summed one by one; sums of floats require that, because each addition
 /// rounds.
 const REPEATED: usize = 1 << 32;
-
-/// The rows of a chunk. Many rows come from memory, whatever a chunk's size, so fewer chunks are better.
-fn chunk(rows: usize) -> usize {
-    if rows < PARALLEL { SMALL } else { CHUNK }
-}
 
 /// Runs the rows of a part by chunks. The first row that fails is the error.
 fn in_chunks<'m>(
@@ -96,7 +91,7 @@ pub(crate) fn select(
     rows: usize,
     pool: &HostPool,
 ) -> Result<Selection> {
-    let machine = Machine::new(plan, columns, chunk(rows), pool)?;
+    let machine = Machine::new(plan, columns, rows, pool)?;
     let condition = plan.condition.ok_or_else(|| Error::invalid("filter_where", "no condition"))?;
     let mut words = pool.alloc(rows.div_ceil(64) * 8)?;
     let all = &mut memory::values_mut::<u64>(&mut words)[..rows.div_ceil(64)];
@@ -129,9 +124,9 @@ pub(crate) fn evaluate(
     rows: usize,
     pool: &HostPool,
 ) -> Result<Vec<DeviceArray>> {
-    let machine = Machine::new(plan, columns, chunk(rows), pool)?;
+    let machine = Machine::new(plan, columns, rows, pool)?;
     let words = rows.div_ceil(64);
-    let mut outputs = vec![];
+    let mut outputs = Vec::with_capacity(plan.outputs.len());
     for root in &plan.outputs {
         if rows.checked_mul(plan.number(*root).width()).is_none() {
             return Err(Error::invalid("expression", "more rows than there are bytes"));
@@ -140,7 +135,7 @@ pub(crate) fn evaluate(
         outputs.push(Output { values, valid });
     }
     let mut by_part: Vec<Vec<OutputPart<'_>>> = vec![];
-    by_part.resize_with(rows.div_ceil(PART), Vec::new);
+    by_part.resize_with(rows.div_ceil(PART), || Vec::with_capacity(plan.outputs.len()));
     for (root, output) in plan.outputs.iter().zip(&mut outputs) {
         let (bytes, each) = (bytes_of(plan, *root, rows), bytes_of(plan, *root, PART));
         let values = output.values.bytes_mut()[..bytes].chunks_mut(each);
@@ -151,7 +146,7 @@ pub(crate) fn evaluate(
     in_parts(&machine, rows, by_part, |scratch, i, mut outs| {
         let first = i * PART;
         let end = rows.min(first + PART);
-        let mut left = vec![];
+        let mut left = Vec::with_capacity(plan.outputs.len());
         for at in (first..end).step_by(machine.chunk) {
             let count = machine.chunk.min(end - at);
             for (root, (values, _)) in plan.outputs.iter().zip(&mut outs) {
@@ -252,7 +247,7 @@ pub(crate) fn aggregate(
         return Ok(words);
     }
     let values = &plan.outputs;
-    let machine = Machine::new(plan, columns, chunk(rows), pool)?;
+    let machine = Machine::new(plan, columns, rows, pool)?;
     // Several parts together, so that a thread has enough work.
     let together = PART.div_ceil(each);
     let taken = words.chunks_mut(kinds.len() * PART_WORDS as usize * together).collect();

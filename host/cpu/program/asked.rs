@@ -72,6 +72,14 @@ pub(super) struct Rows {
 }
 
 impl Rows {
+    /// All rows of a chunk; at least 1.
+    pub fn all(all: usize) -> Rows {
+        let (mut words, last) = ([0; WORDS], (all - 1) / 64);
+        words[..last].fill(!0);
+        words[last] = inside(all, last);
+        Rows { all, words, asked: all }
+    }
+
     /// Builds the mask from the words that `f` returns. `all` must be at least 1.
     pub fn of(all: usize, f: impl Fn(usize) -> u64) -> Rows {
         let mut words = [0; WORDS];

@@ -5,7 +5,7 @@ use bowstring_kernels::program::code::Bad;
 use bowstring_kernels::program::word::{civil, plain_nan_f32, plain_nan_f64};
 
 use super::asked::{Asked, Rows, asked};
-use super::blocks::{self, BLOCK, inside};
+use super::blocks::{self, BLOCK, CHUNK, SMALL, inside};
 use super::compare;
 use super::numbers::{by_any, by_number, from_raw};
 use super::ranges::{Range, ranges};
@@ -13,6 +13,7 @@ use super::slots::{Scratch, Slot, WORDS};
 use super::values::{arithmetic, choose, each_to, multiply, negate, scaled_quotients, widen};
 use crate::array::{Buffer, DeviceArray};
 use crate::cpu::bitmap::Bits;
+use crate::cpu::selection::PARALLEL;
 use crate::cpu::{intrinsics, memory, rows};
 use crate::device::{HostPool, Reserved};
 use crate::expr::plan::{Bound, Id, Op, Plan};
@@ -49,7 +50,7 @@ impl<'a> Machine<'a> {
     pub fn new(
         plan: &'a Plan,
         columns: &'a [DeviceArray],
-        chunk: usize,
+        rows: usize,
         pool: &'a HostPool,
     ) -> Result<Machine<'a>> {
         let taken = pool.reserve(plan.bytes())?;
@@ -70,6 +71,7 @@ impl<'a> Machine<'a> {
         }
         let ranges = ranges(plan);
         let asked = asked(plan, &ranges);
+        let chunk = chunk(plan, rows);
         Ok(Machine { plan, columns: read, ranges, asked, chunk, pool, _plan: taken })
     }
 
@@ -115,7 +117,7 @@ impl<'a> Machine<'a> {
         let words = count.div_ceil(64);
         let mut failed: Option<(usize, Id)> = None;
         let mut bad = [0u64; WORDS];
-        let all = Rows::of(count, |_| !0);
+        let all = Rows::all(count);
         let mut some = None;
         for (id, asked) in self.asked.iter().enumerate() {
             let (before, rest) = scratch.slots.split_at_mut(id);
@@ -439,12 +441,24 @@ impl<'a> Machine<'a> {
     }
 }
 
+/// Returns the rows of a chunk. Many rows come from memory, whatever a chunk's size, and one column of numbers
+/// is not read again, so fewer chunks are better.
+fn chunk(plan: &Plan, rows: usize) -> usize {
+    let numbers = |(id, node): &(Id, &Bound)| plan.number(*id) != Number::Bit && computes(&node.op);
+    if rows >= PARALLEL || plan.nodes.iter().enumerate().filter(numbers).count() < 2 { CHUNK } else { SMALL }
+}
+
+/// Whether a node's results are computed for each row.
+fn computes(op: &Op) -> bool {
+    !matches!(op, Op::Literal(_) | Op::Column(_) | Op::Checked(_))
+}
+
 /// Returns the rows that a node's results need memory for.
 fn own_rows(op: &Op, chunk: usize) -> usize {
     match op {
         Op::Literal(_) => BLOCK,
-        Op::Column(_) | Op::Checked(_) => 0,
-        _ => chunk,
+        _ if computes(op) => chunk,
+        _ => 0,
     }
 }
 
