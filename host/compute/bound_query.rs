@@ -12,7 +12,7 @@ use super::evaluated::{Evaluated, begin, check};
 use super::grouped::{Gathered, MergedSets, Partial, Sets};
 use super::iterators::{each_ahead, made_later, under};
 use super::settled::settled;
-use super::{Parking, Selection, engine, reach_all};
+use super::{Selection, Spill, engine, reach_all};
 use crate::array::{Batches, Place};
 use crate::expr::Fold;
 use crate::expr::plan::{Op, Plan};
@@ -71,9 +71,9 @@ pub struct Grouping {
 }
 
 impl Grouping {
-    /// Has parked groups kept elsewhere than in host memory.
-    pub fn parking(mut self, parking: Arc<dyn Parking>) -> Grouping {
-        self.merged.parking(&parking);
+    /// Has spilled groups kept elsewhere than in host memory.
+    pub fn spill_to(mut self, spill: Arc<dyn Spill>) -> Grouping {
+        self.merged.spill_to(&spill);
         self
     }
 
@@ -111,7 +111,7 @@ impl Grouping {
         self.merged.add(groups)
     }
 
-    /// Returns the groups of all batches: one batch for each set of keys, or several if groups were parked.
+    /// Returns the groups of all batches: one batch for each set of keys, or several if groups were spilled.
     pub fn finish(mut self) -> Result<Batches> {
         self.failed.clone().map_or(Ok(()), Err)?;
         let (schema, place) = (self.query.schema(), self.stream.device().place());

@@ -7,7 +7,7 @@ use arrow_schema::DataType;
 use super::arrays::{bytes_in, is_cast_and_back};
 use super::compacted::shares_little;
 use super::evaluated::begin;
-use super::parking::{Parking, moved};
+use super::spill::{Spill, moved};
 use super::{CastOptions, Columns, cast, concat};
 use crate::array::any_part;
 use crate::pass::readable;
@@ -21,7 +21,7 @@ const MOST_WITH_SHORT_OFFSETS: usize = 1 << 30;
 /// The bytes of text that rows may have without a look at how much it is.
 const MUCH_TEXT: usize = 16 << 20;
 
-/// The bytes that rows with columns of these types may take before they are parked, of those that a program
+/// The bytes that rows with columns of these types may take before they are spilled, of those that a program
 /// gives them.
 pub(super) fn bounded<'a>(
     memory: Option<usize>,
@@ -45,22 +45,18 @@ pub(super) struct HostRows {
 }
 
 impl HostRows {
-    /// Downloads rows, with text in place of views, and parks them.
-    pub async fn of(
-        rows: &DeviceBatch,
-        parking: Option<&Arc<dyn Parking>>,
-        stream: &Stream,
-    ) -> Result<HostRows> {
+    /// Downloads rows, with text in place of views, and spills them.
+    pub async fn of(rows: &DeviceBatch, spill: Option<&Arc<dyn Spill>>, stream: &Stream) -> Result<HostRows> {
         let types = rows.columns().iter().map(|column| column.data_type().clone()).collect();
         let mut columns = vec![];
         for column in rows.columns() {
-            columns.push(parked(column, stream).await?);
+            columns.push(spilled(column, stream).await?);
         }
-        if parking.is_some() {
+        if spill.is_some() {
             // They are read where they are moved.
             columns = arrived(columns, stream).await?;
         }
-        Ok(HostRows { rows: retyped(rows, moved(columns, parking)?)?, types })
+        Ok(HostRows { rows: retyped(rows, moved(columns, spill)?)?, types })
     }
 
     pub fn len(&self) -> usize {
@@ -80,7 +76,7 @@ impl HostRows {
     }
 
     /// A column that has arrived, and can be concatenated with those of other parts: of one type, even if
-    /// some views were parked as they are. Text becomes views again, which share it, not the other way.
+    /// some views were spilled as they are. Text becomes views again, which share it, not the other way.
     pub async fn column_like(&self, i: usize, parts: &[HostRows]) -> Result<DeviceArray> {
         let column = &self.columns()[i];
         match parts.iter().all(|part| part.columns()[i].data_type() == column.data_type()) {
@@ -109,7 +105,7 @@ pub(super) async fn uploaded(parts: &[HostRows], stream: &Stream) -> Result<Devi
     let all = concat(&all.iter().collect::<Vec<_>>(), &here).await?;
     let mut columns = vec![];
     for (column, of) in all.columns().iter().zip(parts.iter().flat_map(|part| &part.types)) {
-        columns.push(unparked(column, of, stream).await?);
+        columns.push(restored(column, of, stream).await?);
     }
     retyped(&all, columns)
 }
@@ -125,7 +121,7 @@ pub(super) async fn arrived(columns: Vec<DeviceArray>, stream: &Stream) -> Resul
 
 /// A column in host memory, with text and lists in place of their views: views would keep the contents of all
 /// other rows. Views stay if their rows share so much text that it would be more.
-pub(super) async fn parked(column: &DeviceArray, stream: &Stream) -> Result<DeviceArray> {
+pub(super) async fn spilled(column: &DeviceArray, stream: &Stream) -> Result<DeviceArray> {
     let (of, options) = (column.data_type(), CastOptions::default());
     let packed = packed(of);
     let mut is_cast = &packed != of && is_cast_and_back(of, &packed, stream)?;
@@ -158,8 +154,8 @@ fn packed(of: &DataType) -> DataType {
     }
 }
 
-/// A parked column, on a stream's device, where it has another type.
-pub(super) async fn unparked(column: &DeviceArray, of: &DataType, stream: &Stream) -> Result<DeviceArray> {
+/// A spilled column, on a stream's device, where it has another type.
+pub(super) async fn restored(column: &DeviceArray, of: &DataType, stream: &Stream) -> Result<DeviceArray> {
     cast(&stream.upload(column)?, of, &CastOptions::default(), stream).await
 }
 

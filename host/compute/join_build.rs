@@ -12,26 +12,26 @@ use super::host_rows::{batch_bytes, bounded};
 use super::join::{PreparedJoin, Visited, check_side, hashed_keys};
 use super::join_options::JoinOptions;
 use super::logical_null_count;
-use super::parking::Parking;
 use super::parted_rows::PartedRows;
 use super::sorting::together;
+use super::spill::Spill;
 use crate::{DeviceArray, DeviceBatch, Error, Result, Stream};
 
 /// Collects the left side of a join.
 pub struct JoinBuild {
     options: JoinOptions,
     memory: Option<usize>,
-    parking: Option<Arc<dyn Parking>>,
+    spill: Option<Arc<dyn Spill>>,
     stream: Stream,
-    /// The rows on the device, and their keys. If others are parked, these are to be.
+    /// The rows on the device, and their keys. If others are spilled, these are to be.
     held: VecDeque<(DeviceBatch, DeviceBatch)>,
     bytes: usize,
     rows: usize,
-    parked: Option<Parked>,
+    spilled: Option<Spilled>,
 }
 
 /// Left rows in host memory.
-struct Parked {
+struct Spilled {
     /// The columns, and then the keys.
     rows: PartedRows,
     /// The number of columns that are no keys.
@@ -46,20 +46,20 @@ impl JoinBuild {
     /// Joins with these options.
     pub fn new(options: &JoinOptions, stream: &Stream) -> JoinBuild {
         let (options, stream) = (options.clone(), stream.clone());
-        let (memory, parking, held) = (None, None, VecDeque::new());
-        JoinBuild { options, memory, parking, stream, held, bytes: 0, rows: 0, parked: None }
+        let (memory, spill, held) = (None, None, VecDeque::new());
+        JoinBuild { options, memory, spill, stream, held, bytes: 0, rows: 0, spilled: None }
     }
 
-    /// Parks the rows of both sides in host memory if the left ones take more than so many bytes, or more
+    /// Spills the rows of both sides to host memory if the left ones take more than so many bytes, or more
     /// than 1 GiB if a column has offsets of 32 bits: then rows come in another order. To join parts takes
     /// about four times as many.
     pub fn memory(self, bytes: usize) -> JoinBuild {
         JoinBuild { memory: Some(bytes), ..self }
     }
 
-    /// Has parked rows of both sides kept elsewhere than in host memory.
-    pub fn parking(self, parking: Arc<dyn Parking>) -> JoinBuild {
-        JoinBuild { parking: Some(parking), ..self }
+    /// Has spilled rows of both sides kept elsewhere than in host memory.
+    pub fn spill_to(self, spill: Arc<dyn Spill>) -> JoinBuild {
+        JoinBuild { spill: Some(spill), ..self }
     }
 
     pub(super) fn limited(self, memory: Option<usize>) -> JoinBuild {
@@ -71,71 +71,71 @@ impl JoinBuild {
         self.rows
     }
 
-    /// The bytes of parked rows.
-    pub fn parked_bytes(&self) -> usize {
-        self.parked.as_ref().map_or(0, |parked| parked.rows.bytes())
+    /// The bytes of spilled rows.
+    pub fn spilled_bytes(&self) -> usize {
+        self.spilled.as_ref().map_or(0, |spilled| spilled.rows.bytes())
     }
 
     /// Adds left rows and their keys. All batches have the same columns; the first may have no rows. Rows are
-    /// added even if parking them fails, or is abandoned: the next call parks them.
+    /// added even if spilling them fails, or is abandoned: the next call spills them.
     pub async fn push(&mut self, left: &DeviceBatch, keys: &[DeviceArray]) -> Result<()> {
         check_side(left, keys, &self.stream)?;
         // A batch without rows says only which columns there are.
-        if left.is_empty() && (self.parked.is_some() || !self.held.is_empty()) {
+        if left.is_empty() && (self.spilled.is_some() || !self.held.is_empty()) {
             return Ok(());
         }
         if self.rows == 0 {
             self.held.clear();
         }
         self.rows += left.len();
-        // Left rows are not parked before there are any: right rows with null keys depend on that. Buffers of
-        // a batch without rows may be large.
+        // Left rows are not spilled before there are any: right rows with null keys depend on that. Buffers
+        // of a batch without rows may be large.
         let keys = unnamed(keys.to_vec())?;
-        if self.held.is_empty() && self.parked.is_none() {
+        if self.held.is_empty() && self.spilled.is_none() {
             let columns = left.columns().iter().chain(keys.columns());
             self.memory = bounded(self.memory, columns.map(DeviceArray::data_type));
         }
-        if self.parked.is_none() && !left.is_empty() {
+        if self.spilled.is_none() && !left.is_empty() {
             self.bytes += self.memory.map_or(0, |_| batch_bytes(left) + batch_bytes(&keys));
         }
         self.held.push_back((left.clone(), keys));
-        if let Some(memory) = self.memory.filter(|memory| self.bytes > *memory && self.parked.is_none()) {
+        if let Some(memory) = self.memory.filter(|memory| self.bytes > *memory && self.spilled.is_none()) {
             let columns = left.columns().len();
-            let rows = PartedRows::new(self.parking.clone());
-            self.parked = Some(Parked { rows, columns, bytes: memory / 2, nulls: false });
+            let rows = PartedRows::new(self.spill.clone());
+            self.spilled = Some(Spilled { rows, columns, bytes: memory / 2, nulls: false });
         }
-        self.park_held().await
+        self.spill_held().await
     }
 
-    /// Parks the rows on the device, if others are parked.
-    async fn park_held(&mut self) -> Result<()> {
-        while self.parked.is_some()
+    /// Spills the rows on the device, if others are spilled.
+    async fn spill_held(&mut self) -> Result<()> {
+        while self.spilled.is_some()
             && let Some((left, keys)) = self.held.front().cloned()
         {
-            self.park(&left, &keys).await?;
+            self.spill(&left, &keys).await?;
             self.held.pop_front();
         }
         Ok(())
     }
 
-    async fn park(&mut self, left: &DeviceBatch, keys: &DeviceBatch) -> Result<()> {
-        let Some(parked) = &mut self.parked else { return Ok(()) };
+    async fn spill(&mut self, left: &DeviceBatch, keys: &DeviceBatch) -> Result<()> {
+        let Some(spilled) = &mut self.spilled else { return Ok(()) };
         let stream = &self.stream;
         if self.options.null_aware {
-            parked.nulls |= logical_null_count(&keys.columns()[0], stream).await? > 0;
+            spilled.nulls |= logical_null_count(&keys.columns()[0], stream).await? > 0;
         }
         let hashed = hashed_keys(keys.columns(), &self.options, stream).await?;
-        parked.rows.push(&beside(left, keys)?, &hashed, stream).await
+        spilled.rows.push(&beside(left, keys)?, &hashed, stream).await
     }
 
     /// Prepares the join for right rows from some streams. Each has a [`JoinProbe`](super::JoinProbe).
     pub async fn finish(mut self, probes: usize) -> Result<BuiltJoin> {
-        self.park_held().await?;
-        let JoinBuild { options, parking, stream, held, rows, parked, .. } = self;
-        let (form, ranges) = match parked {
-            Some(parked) => {
-                let ranges = parked.rows.ranges(parked.bytes);
-                (Form::Parted(parked), ranges)
+        self.spill_held().await?;
+        let JoinBuild { options, spill, stream, held, rows, spilled, .. } = self;
+        let (form, ranges) = match spilled {
+            Some(spilled) => {
+                let ranges = spilled.rows.ranges(spilled.bytes);
+                (Form::Parted(spilled), ranges)
             }
             None => {
                 let (left, keys): (Vec<_>, Vec<_>) = held.into_iter().unzip();
@@ -147,7 +147,7 @@ impl JoinBuild {
             }
         };
         let ended = Mutex::new(ranges.iter().map(|_| vec![]).collect());
-        Ok(BuiltJoin { form, ranges, options, parking, rows, probes, ended })
+        Ok(BuiltJoin { form, ranges, options, spill, rows, probes, ended })
     }
 }
 
@@ -157,7 +157,7 @@ pub struct BuiltJoin {
     /// The parts that are joined together.
     pub(super) ranges: Vec<Range<usize>>,
     pub(super) options: JoinOptions,
-    pub(super) parking: Option<Arc<dyn Parking>>,
+    pub(super) spill: Option<Arc<dyn Spill>>,
     rows: usize,
     probes: usize,
     /// For each range, the left rows that the probes that have ended it have found.
@@ -166,7 +166,7 @@ pub struct BuiltJoin {
 
 enum Form {
     Whole(PreparedJoin),
-    Parted(Parked),
+    Parted(Spilled),
 }
 
 impl BuiltJoin {
@@ -183,7 +183,7 @@ impl BuiltJoin {
         }
     }
 
-    /// The keys of the left rows; `None` if they are parked.
+    /// The keys of the left rows; `None` if they are spilled.
     pub fn keys(&self) -> Option<&[DeviceArray]> {
         match &self.form {
             Form::Whole(prepared) => Some(prepared.keys()),
@@ -192,20 +192,20 @@ impl BuiltJoin {
     }
 
     /// Whether the rows are in host memory, in parts.
-    pub fn is_parked(&self) -> bool {
+    pub fn is_spilled(&self) -> bool {
         matches!(self.form, Form::Parted(_))
     }
 
-    /// Whether a parked left side has a null key, if that matters.
-    pub(super) fn parked_nulls(&self) -> bool {
-        matches!(&self.form, Form::Parted(parked) if parked.nulls)
+    /// Whether a spilled left side has a null key, if that matters.
+    pub(super) fn spilled_nulls(&self) -> bool {
+        matches!(&self.form, Form::Parted(spilled) if spilled.nulls)
     }
 
-    /// The bytes that parts of a parked side may take; no limit if it is not parked.
+    /// The bytes that parts of a spilled side may take; no limit if it is not spilled.
     pub(super) fn part_bytes(&self) -> usize {
         match &self.form {
             Form::Whole(_) => usize::MAX,
-            Form::Parted(parked) => parked.bytes,
+            Form::Parted(spilled) => spilled.bytes,
         }
     }
 
@@ -213,9 +213,9 @@ impl BuiltJoin {
     pub(super) async fn prepared(&self, range: usize, stream: &Stream) -> Result<PreparedJoin> {
         match &self.form {
             Form::Whole(prepared) => Ok(prepared.clone()),
-            Form::Parted(parked) => {
-                let rows = parked.rows.uploaded(&self.ranges[range], stream).await?;
-                let (left, keys) = apart(&rows, parked.columns)?;
+            Form::Parted(spilled) => {
+                let rows = spilled.rows.uploaded(&self.ranges[range], stream).await?;
+                let (left, keys) = apart(&rows, spilled.columns)?;
                 PreparedJoin::new(&left, &keys, &self.options, stream).await
             }
         }

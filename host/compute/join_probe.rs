@@ -52,7 +52,7 @@ pub struct JoinProbe {
     /// Right rows on the device, and their keys.
     waiting: VecDeque<(DeviceBatch, Vec<DeviceArray>)>,
     /// Right rows in host memory: the columns, and then the keys.
-    parked: PartedRows,
+    spilled: PartedRows,
     /// Pieces of these, in the present range, that are not joined yet.
     pieces: VecDeque<Vec<HostRows>>,
     /// The present range of parts, and its left rows, once they are needed.
@@ -75,7 +75,7 @@ impl JoinProbe {
             right: right.clone(),
             stream: stream.clone(),
             waiting: VecDeque::new(),
-            parked: PartedRows::new(built.parking.clone()),
+            spilled: PartedRows::new(built.spill.clone()),
             pieces: VecDeque::new(),
             range: 0,
             prepared: None,
@@ -86,9 +86,9 @@ impl JoinProbe {
         }
     }
 
-    /// The bytes of parked rows.
-    pub fn parked_bytes(&self) -> usize {
-        self.parked.bytes()
+    /// The bytes of spilled rows.
+    pub fn spilled_bytes(&self) -> usize {
+        self.spilled.bytes()
     }
 
     /// Adds right rows and their keys. None are added if the call fails or is abandoned.
@@ -97,24 +97,24 @@ impl JoinProbe {
         if self.ended {
             return Err(Error::invalid("join", "right rows after their end"));
         }
-        if !self.built.is_parked() {
+        if !self.built.is_spilled() {
             self.waiting.push_back((right.clone(), keys.to_vec()));
             return Ok(());
         }
         if !right.is_empty() {
-            self.park(right, &unnamed(keys.to_vec())?).await?;
+            self.spill(right, &unnamed(keys.to_vec())?).await?;
         }
         Ok(())
     }
 
-    async fn park(&mut self, right: &DeviceBatch, keys: &DeviceBatch) -> Result<()> {
+    async fn spill(&mut self, right: &DeviceBatch, keys: &DeviceBatch) -> Result<()> {
         let (stream, options) = (&self.stream, &self.built.options);
         let columns = right.columns().len();
         let (mut rows, mut nulls) = (beside(right, keys)?, false);
         if options.null_aware {
             nulls = logical_null_count(&keys.columns()[0], stream).await? > 0;
             if options.kind == JoinKind::RightAnti {
-                if self.built.parked_nulls() {
+                if self.built.spilled_nulls() {
                     self.all.saw(nulls);
                     return Ok(());
                 }
@@ -124,7 +124,7 @@ impl JoinProbe {
         }
         let (_, keys) = apart(&rows, columns)?;
         let hashed = hashed_keys(&keys, options, stream).await?;
-        self.parked.push(&rows, &hashed, stream).await?;
+        self.spilled.push(&rows, &hashed, stream).await?;
         // Rows that could not be added have not been seen.
         self.all.saw(nulls);
         Ok(())
@@ -178,7 +178,7 @@ impl JoinProbe {
 
     fn begin_range(&mut self, range: usize) -> Result<()> {
         if let Some(parts) = self.built.ranges.get(range) {
-            self.pieces = self.parked.pieces(parts, self.built.part_bytes())?.into();
+            self.pieces = self.spilled.pieces(parts, self.built.part_bytes())?.into();
         }
         (self.range, self.prepared, self.found) = (range, None, None);
         Ok(())

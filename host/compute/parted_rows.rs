@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::host_rows::{HostRows, bounded, uploaded};
-use super::parking::Parking;
+use super::spill::Spill;
 use super::{TakeOptions, partition_by_hash, take};
 use crate::{DeviceArray, DeviceBatch, Result, Stream};
 
@@ -15,7 +15,7 @@ const PARTS: usize = 256;
 #[derive(Debug, Default)]
 pub(super) struct PartedRows {
     batches: Vec<Parted>,
-    parking: Option<Arc<dyn Parking>>,
+    spill: Option<Arc<dyn Spill>>,
 }
 
 #[derive(Debug)]
@@ -28,15 +28,15 @@ struct Parted {
 
 impl PartedRows {
     /// Begins without rows, which a place gets, if there is one.
-    pub fn new(parking: Option<Arc<dyn Parking>>) -> PartedRows {
-        PartedRows { parking, ..PartedRows::default() }
+    pub fn new(spill: Option<Arc<dyn Spill>>) -> PartedRows {
+        PartedRows { spill, ..PartedRows::default() }
     }
 
     /// Moves rows to host memory, divided by keys.
     pub async fn push(&mut self, rows: &DeviceBatch, keys: &[DeviceArray], stream: &Stream) -> Result<()> {
         let parts = partition_by_hash(keys, PARTS, stream).await?;
         let ordered = take(rows, parts.order(), &TakeOptions::default(), stream).await?;
-        let rows = HostRows::of(&ordered, self.parking.as_ref(), stream).await?;
+        let rows = HostRows::of(&ordered, self.spill.as_ref(), stream).await?;
         self.batches.push(Parted { bytes: rows.bytes(), rows, starts: parts.starts().to_vec() });
         Ok(())
     }

@@ -128,10 +128,10 @@ impl Query {
         Query { key_sets: KeySets::Cube, ..self }
     }
 
-    /// Parks groups of a stream in host memory once they take more than so many bytes, or more than 1 GiB if
+    /// Spills groups of a stream to host memory once they take more than so many bytes, or more than 1 GiB if
     /// a column has offsets of 32 bits, in parts by a hash of their keys. Then the stream yields several
     /// batches, in each of which groups are in the order of their first rows. To merge parts takes about
-    /// three times as many bytes. Devices may park (spill) at different batches, so sums of floats may differ
+    /// three times as many bytes. Devices may spill at different batches, so sums of floats may differ
     /// in the last digits.
     pub fn group_limit(self, bytes: usize) -> Query {
         Query { group_limit: Some(bytes), ..self }

@@ -14,8 +14,8 @@ use super::compacted::garbage_collect;
 use super::cuts::cuts;
 use super::evaluated::check;
 use super::host_rows::{HostRows, arrived, batch_bytes, bounded, uploaded};
-use super::parking::Parking;
 use super::sort::{SortColumn, SortOptions, sort_by};
+use super::spill::Spill;
 use super::{concat, reach_all};
 use crate::{DeviceArray, DeviceBatch, Error, Result, Stream};
 
@@ -45,7 +45,7 @@ pub struct Sorting {
     by: Vec<(usize, SortOptions)>,
     limit: Option<usize>,
     memory: Option<usize>,
-    parking: Option<Arc<dyn Parking>>,
+    spill: Option<Arc<dyn Spill>>,
     stream: Stream,
     /// The schema of the first batch.
     schema: Option<SchemaRef>,
@@ -60,9 +60,9 @@ impl Sorting {
     /// Sorts by columns, which it knows by their numbers.
     pub fn new(by: &[(usize, SortOptions)], stream: &Stream) -> Sorting {
         let (by, stream) = (by.to_vec(), stream.clone());
-        let (limit, memory, parking, schema) = (None, None, None, None);
+        let (limit, memory, spill, schema) = (None, None, None, None);
         let (held, runs) = (vec![], vec![]);
-        Sorting { by, limit, memory, parking, stream, schema, held, rows: 0, bytes: 0, runs }
+        Sorting { by, limit, memory, spill, stream, schema, held, rows: 0, bytes: 0, runs }
     }
 
     /// Returns only the first rows of the order.
@@ -70,29 +70,29 @@ impl Sorting {
         Sorting { limit: Some(rows), ..self }
     }
 
-    /// Parks rows in host memory once they take more than so many bytes, or more than 1 GiB if a column has
+    /// Spills rows to host memory once they take more than so many bytes, or more than 1 GiB if a column has
     /// offsets of 32 bits. To sort them takes about three times as many. Then the result comes in several
     /// batches.
     pub fn memory(self, bytes: usize) -> Sorting {
         Sorting { memory: Some(bytes), ..self }
     }
 
-    /// Has parked rows kept elsewhere than in host memory.
-    pub fn parking(self, parking: Arc<dyn Parking>) -> Sorting {
-        Sorting { parking: Some(parking), ..self }
+    /// Has spilled rows kept elsewhere than in host memory.
+    pub fn spill_to(self, spill: Arc<dyn Spill>) -> Sorting {
+        Sorting { spill: Some(spill), ..self }
     }
 
     pub(super) fn limited(self, rows: Option<usize>, memory: Option<usize>) -> Sorting {
         Sorting { limit: rows, memory, ..self }
     }
 
-    /// The bytes of parked rows.
-    pub fn parked_bytes(&self) -> usize {
+    /// The bytes of spilled rows.
+    pub fn spilled_bytes(&self) -> usize {
         self.runs.iter().map(HostRows::bytes).sum()
     }
 
-    /// Adds rows: all batches have the same columns. Rows are added even if parking them fails, or is
-    /// abandoned: the next call parks them.
+    /// Adds rows: all batches have the same columns. Rows are added even if spilling them fails, or is
+    /// abandoned: the next call spills them.
     pub async fn push(&mut self, batch: &DeviceBatch) -> Result<()> {
         reach_all("sort_by", batch.columns(), &self.stream)?;
         if self.schema.is_none() {
@@ -120,7 +120,7 @@ impl Sorting {
                 return Ok(());
             }
         }
-        self.park().await
+        self.spill().await
     }
 
     /// Sorts the rows on the device.
@@ -139,10 +139,10 @@ impl Sorting {
     }
 
     /// Moves the rows on the device to host memory, as a run.
-    async fn park(&mut self) -> Result<()> {
+    async fn spill(&mut self) -> Result<()> {
         self.merge().await?;
         let Some(run) = self.held.first() else { return Ok(()) };
-        self.runs.push(HostRows::of(run, self.parking.as_ref(), &self.stream).await?);
+        self.runs.push(HostRows::of(run, self.spill.as_ref(), &self.stream).await?);
         self.held.clear();
         (self.rows, self.bytes) = (0, 0);
         Ok(())
@@ -153,7 +153,7 @@ impl Sorting {
         let mut ranges = VecDeque::new();
         match self.memory {
             Some(memory) if !self.runs.is_empty() => {
-                self.park().await?;
+                self.spill().await?;
                 ranges = self.ranges(memory / 4).await?.into();
             }
             _ => self.merge().await?,
@@ -167,7 +167,7 @@ impl Sorting {
     /// equally long.
     async fn ranges(&self, bytes: usize) -> Result<Vec<Vec<Range<usize>>>> {
         let rows: usize = self.runs.iter().map(HostRows::len).sum();
-        let of_row = self.parked_bytes() / rows.max(1);
+        let of_row = self.spilled_bytes() / rows.max(1);
         let keys =
             self.runs.iter().flat_map(|run| self.by.iter().map(|(key, _)| run.columns()[*key].clone()));
         arrived(keys.collect(), &self.stream).await?;

@@ -1,8 +1,8 @@
 //! Forks: the child process has its parent's memory as it was, and only the thread that forked.
 //!
-//! The one idea: a few locks guard everything that a child goes on using, and a thread holds all of them while
-//! it forks. So the child finds the locks free and the guarded values whole. Threads and devices do not work
-//! in a child; they compare the [`generation`], which a fork raises.
+//! The one idea: a few locks guard everything that a child goes on using, and a thread holds all of them
+//! while it forks. So the child finds the locks free and the guarded values whole. Threads and devices do not
+//! work in a child; they compare the [`generation`], which a fork raises.
 
 #![allow(unsafe_code)]
 

@@ -1,5 +1,5 @@
 //! Tests calls that are dropped before they end, as a time-out drops them: no row is lost, and none comes
-//! twice. Rows are parked, so each call waits for the device several times.
+//! twice. Rows are spilled, so each call waits for the device several times.
 
 use std::future::Future;
 use std::pin::pin;
@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Poll;
 
 use arrow_array::{ArrayRef, Int64Array};
-use bowstring::compute::{JoinBuild, JoinKind, JoinOptions, JoinProbe, Parking, SortOptions, Sorting};
+use bowstring::compute::{JoinBuild, JoinKind, JoinOptions, JoinProbe, SortOptions, Sorting, Spill};
 use bowstring::exchange::{from_arrow, to_arrow};
 use bowstring::{DeviceArray, DeviceBatch, Result};
 
@@ -55,7 +55,7 @@ fn at_last<T>(polls: usize, mut operation: impl AsyncFnMut() -> Result<T>) -> T 
 fn sorted(target: &Target, batches: &[DeviceBatch], abandoned: Option<usize>) -> Vec<DeviceBatch> {
     let mut sorting = Sorting::new(&[(0, SortOptions::default())], &target.stream).memory(1500);
     for (number, batch) in batches.iter().enumerate() {
-        // The rows are added also if the call is dropped, and by the next one they are parked.
+        // The rows are added also if the call is dropped, and by the next one they are spilled.
         let polls = abandoned.filter(|_| number % 2 == 1);
         let _ = polled(polls.unwrap_or(usize::MAX), sorting.push(batch));
     }
@@ -122,8 +122,8 @@ fn abandoned_joins_go_on() {
 #[derive(Debug, Default)]
 struct Reads(AtomicUsize);
 
-impl Parking for Reads {
-    fn park(&self, columns: Vec<DeviceArray>, _bytes: usize) -> Result<Vec<DeviceArray>> {
+impl Spill for Reads {
+    fn spill(&self, columns: Vec<DeviceArray>, _bytes: usize) -> Result<Vec<DeviceArray>> {
         self.0.fetch_add(1, Ordering::Relaxed);
         columns.iter().map(|column| from_arrow(&to_arrow(column)?)).collect()
     }
@@ -131,16 +131,16 @@ impl Parking for Reads {
 
 /// Rows come down while a task waits, and its thread does not.
 #[test]
-fn parked_rows_block_no_thread() {
+fn spilled_rows_block_no_thread() {
     let target = Target::slow_emulator(32);
     let sides = [batches(&target, 4), batches(&target, 5)];
     let before = target.blocking_calls();
     for place in [None, Some(Arc::new(Reads::default()))] {
-        let parking = place.clone().map(|place| place as Arc<dyn Parking>);
+        let spill = place.clone().map(|place| place as Arc<dyn Spill>);
         let sorting = Sorting::new(&[(0, SortOptions::default())], &target.stream).memory(1500);
         let build = JoinBuild::new(&JoinOptions::default(), &target.stream).memory(3000);
-        let (mut sorting, mut build) = match parking {
-            Some(parking) => (sorting.parking(parking.clone()), build.parking(parking)),
+        let (mut sorting, mut build) = match spill {
+            Some(spill) => (sorting.spill_to(spill.clone()), build.spill_to(spill)),
             None => (sorting, build),
         };
         for batch in &sides[0] {
@@ -150,7 +150,7 @@ fn parked_rows_block_no_thread() {
         let mut sorted = ended(sorting.finish()).unwrap();
         while ended(sorted.next()).unwrap().is_some() {}
         let built = Arc::new(ended(build.finish(1)).unwrap());
-        assert!(built.is_parked());
+        assert!(built.is_spilled());
         let mut probe = JoinProbe::new(&built, sides[1][0].schema(), &target.stream);
         for right in &sides[1] {
             ended(probe.push(right, &right.columns()[..1])).unwrap();

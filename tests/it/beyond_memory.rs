@@ -246,7 +246,7 @@ fn not_in_beyond_a_limit_knows_of_nulls_in_other_parts() {
     }
 }
 
-/// A side without rows may have large buffers. It is not parked, and then null keys are not in it.
+/// A side without rows may have large buffers. It is not spilled, and then null keys are not in it.
 #[test]
 fn not_in_no_rows_keeps_nulls() {
     let mut random = Random::new(305);
@@ -271,7 +271,7 @@ fn not_in_no_rows_keeps_nulls() {
 
 /// Several right streams share a left side: each left row is returned once, by one of them.
 #[test]
-fn probes_share_a_parked_left_side() {
+fn probes_share_a_spilled_left_side() {
     let mut random = Random::new(304);
     for target in &devices() {
         let left = side(&[150, 90], 9.0, target, &mut random);
@@ -284,9 +284,9 @@ fn probes_share_a_parked_left_side() {
                 for batch in &left {
                     ended(build.push(batch, &batch.columns()[..1])).unwrap();
                 }
-                assert_eq!(build.parked_bytes() > 0, memory < 1 << 20);
+                assert_eq!(build.spilled_bytes() > 0, memory < 1 << 20);
                 let built = Arc::new(ended(build.finish(rights.len())).unwrap());
-                assert_eq!((built.rows(), built.is_parked()), (240, memory < 1 << 20));
+                assert_eq!((built.rows(), built.is_spilled()), (240, memory < 1 << 20));
                 let schema = rights[0][0].schema();
                 let mut probes: Vec<JoinProbe> =
                     rights.iter().map(|_| JoinProbe::new(&built, schema, stream)).collect();

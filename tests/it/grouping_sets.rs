@@ -180,7 +180,7 @@ fn filters_and_limits_hold_for_all_sets() {
         let parts: Vec<_> = (0..6).map(|part| batch.slice(part * 500, 500)).collect();
         let batches = Batches::new(batch.schema().clone(), batch_place(target), parts.into_iter());
         let made: Vec<_> = limited.run_batches(batches, &target.stream).collect::<Result<_, _>>().unwrap();
-        assert!(made.len() > 3, "{} batches: nothing was parked", made.len());
+        assert!(made.len() > 3, "{} batches: nothing was spilled", made.len());
         assert_eq!(sums(&made), at_once);
     }
 }

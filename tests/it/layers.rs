@@ -63,7 +63,7 @@ const UNSAFE: &[&str] = &[
     // Arrays between two versions of arrow-rs, through the C structs.
     "engines/datafusion/src/bridge.rs",
     // Temporary files that are mapped to memory.
-    "engines/datafusion/src/parking.rs",
+    "engines/datafusion/src/spill.rs",
     // C structs in capsules of Python.
     "engines/python/src/capsule.rs",
     "lab/parts/src/memory.rs",

@@ -33,10 +33,10 @@ fn bytes(array: &DeviceArray) -> usize {
 }
 
 /// The bytes that wait once batches have been sorted that may take so many.
-fn parked(batches: &[DeviceBatch], memory: usize, target: &Target) -> usize {
+fn spilled(batches: &[DeviceBatch], memory: usize, target: &Target) -> usize {
     let mut sorting = Sorting::new(&[(0, SortOptions::default())], &target.stream).memory(memory);
     batches.iter().for_each(|batch| ended(sorting.push(batch)).unwrap());
-    sorting.parked_bytes()
+    sorting.spilled_bytes()
 }
 
 #[test]
@@ -50,7 +50,7 @@ fn one_list_has_all_of_its_bytes() {
     let batch =
         |_| batch_on(&target, &[("n", Arc::new(Int64Array::from(vec![1])) as ArrayRef), ("l", lists())]);
     let batches: Vec<_> = (0..2).map(batch).collect();
-    assert!(parked(&batches, 10_000, &target) > 10_000);
+    assert!(spilled(&batches, 10_000, &target) > 10_000);
 }
 
 /// Slices of an array share its bytes.
@@ -69,8 +69,8 @@ fn slices_have_their_share_of_lists_and_runs() {
         let whole = batch_on(&target, &[("n", numbers), ("c", column)]);
         let slices: Vec<_> = (0..10).map(|i| whole.slice(i * ROWS / 10, ROWS / 10).unwrap()).collect();
         let all = bytes(&whole.columns()[1]);
-        assert_eq!(parked(&slices, 4 * all, &target), 0, "{:?}", whole.columns()[1].data_type());
-        assert!(parked(&slices, all / 2, &target) > 0);
+        assert_eq!(spilled(&slices, 4 * all, &target), 0, "{:?}", whole.columns()[1].data_type());
+        assert!(spilled(&slices, all / 2, &target) > 0);
     }
 }
 
@@ -132,7 +132,7 @@ fn few_values_of_many_batches_keep_only_their_own_text() {
 
 /// The text of rows that wait is written once, if they share it.
 #[test]
-fn views_of_one_text_are_parked_as_they_are() {
+fn views_of_one_text_are_spilled_as_they_are() {
     const ROWS: usize = 3000;
     let views = |len: usize| -> ArrayRef {
         let mut views = StringViewBuilder::new();
@@ -158,7 +158,7 @@ fn views_of_one_text_are_parked_as_they_are() {
             rows(&target.export(&last.columns()[1].slice(last.len() - 1, 1).unwrap()))
         };
         let batches = vec![batch(&views(1 << 17), 0), batch(&own, 2000)];
-        let waiting = parked(&batches, 100_000, &target);
+        let waiting = spilled(&batches, 100_000, &target);
         assert!((1..4 << 20).contains(&waiting), "{target:?}: {waiting} bytes");
         assert_same_rows(&sorted(batches, 0), &rows(&own.slice(0, 1)), &target.name);
         // To compare so much text takes an emulator long.
@@ -194,7 +194,7 @@ fn groups_that_wait_are_merged_when_they_hold_much() {
 
 /// Right rows that do not fit into one array are joined batch by batch.
 #[test]
-fn parked_dictionaries_that_do_not_fit_together_are_joined() {
+fn spilled_dictionaries_that_do_not_fit_together_are_joined() {
     let target = cpu();
     let ids: ArrayRef = Arc::new(Int64Array::from_iter_values(0..20_000));
     let left = batch_on(&target, &[("id", ids)]);
@@ -208,7 +208,7 @@ fn parked_dictionaries_that_do_not_fit_together_are_joined() {
     let mut build = JoinBuild::new(&JoinOptions::default(), &target.stream).memory(300_000);
     ended(build.push(&left, left.columns())).unwrap();
     let built = Arc::new(ended(build.finish(1)).unwrap());
-    assert!(built.is_parked());
+    assert!(built.is_spilled());
     let mut probe = JoinProbe::new(&built, right(0).schema(), &target.stream);
     for i in 0..3 {
         let right = right(i);

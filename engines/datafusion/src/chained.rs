@@ -336,7 +336,7 @@ impl Operator for Chained {
         let input = match source {
             Source::Host(input) if is_host(&self.device) => input,
             source if self.finishes_groups() => {
-                let groups = Finishing::new(self.run(&task, task.partition), source, task.parking())?;
+                let groups = Finishing::new(self.run(&task, task.partition), source, task.spill())?;
                 return Ok(downloaded(groups, task.schema.clone(), task.batch_rows()));
             }
             source => return gpu::run(self.run(&task, task.partition), source),
@@ -364,7 +364,7 @@ impl Operator for Chained {
         }
         let (run, source) = (self.run(&task, task.partition), open(0, task.partition)?);
         match self.finishes_groups() {
-            true => Ok(left_there(Finishing::new(run, source, task.parking())?)),
+            true => Ok(left_there(Finishing::new(run, source, task.spill())?)),
             false => gpu::run_on_device(run, source),
         }
     }

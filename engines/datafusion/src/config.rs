@@ -23,7 +23,7 @@ config_namespace! {
         pub in_flight: usize, default = 2
 
         /// The bytes of groups, of rows to sort, and of the left rows of a join that an operator keeps on a
-        /// device. If there are more, they are parked in host memory, and processed in parts. Rows to sort
+        /// device. If there are more, they are spilled to host memory, and processed in parts. Rows to sort
         /// and left rows are at most 1 GiB if a column, such as `Utf8`, has offsets of 32 bits.
         pub device_bytes: usize, default = 8 << 30
 

@@ -13,8 +13,8 @@ use crate::error::external;
 use crate::gpu::{Run, columns};
 use crate::metrics::{Busy, Counters};
 use crate::operator::Source;
-use crate::parking::Parked;
 use crate::program::{Aggregated, Work};
+use crate::spill::SpilledRows;
 use crate::streams::BatchSource;
 use crate::uploads::Uploads;
 
@@ -26,22 +26,22 @@ pub(crate) struct Finishing {
     /// The groups, once all rows have been read.
     groups: Option<Batches>,
     /// The place of groups that the device may not keep.
-    parking: Arc<Parked>,
+    spill: Arc<SpilledRows>,
     busy: Busy,
 }
 
 impl Finishing {
-    pub fn new(run: Run, source: Source, parking: Arc<Parked>) -> Result<Finishing> {
+    pub fn new(run: Run, source: Source, spill: Arc<SpilledRows>) -> Result<Finishing> {
         let stream = stream_of(&run.device)?;
         let uploads = Uploads::new(source, columns(&run.program), &run.options, &run.counters);
         let busy = Busy::new(&stream, &run.counters);
-        Ok(Finishing { run, stream, uploads, groups: None, parking, busy })
+        Ok(Finishing { run, stream, uploads, groups: None, spill, busy })
     }
 
     /// Groups the rows of all uploads.
     async fn grouped(&mut self, aggregated: &Aggregated) -> Result<Batches> {
         let grouping = aggregated.aggregates.grouping(&self.stream).map_err(external)?;
-        let mut grouping = grouping.parking(self.parking.clone());
+        let mut grouping = grouping.spill_to(self.spill.clone());
         // A batch is in use until the next one has been pushed.
         let mut before = 0;
         while let Some(taken) = self.uploads.gathered().await? {
@@ -54,7 +54,7 @@ impl Finishing {
             before = bytes;
             self.busy.queued(from).map_err(external)?;
         }
-        let groups = grouping.finish().map_err(|error| self.parking.why(error))?;
+        let groups = grouping.finish().map_err(|error| self.spill.why(error))?;
         self.run.reservation.free();
         Ok(groups)
     }
@@ -73,7 +73,7 @@ impl Finishing {
                 aggregated.without_condition(&kept.await.map_err(external)?).map_err(external)?
             }
         };
-        grouping.push(&kept).map_err(|error| self.parking.why(error))
+        grouping.push(&kept).map_err(|error| self.spill.why(error))
     }
 }
 

@@ -36,7 +36,7 @@ pub(crate) struct Join {
     pub shares_left: bool,
     /// Whether rows may come in another order than the right ones: then there may be more than a device has
     /// memory for.
-    pub may_be_parked: bool,
+    pub may_be_spilled: bool,
     /// The filter of the right side that the left keys narrow.
     pub narrowed: Option<Narrowed>,
 }
@@ -128,7 +128,7 @@ impl Join {
             outputs,
             ends_without_rows: join.join_type().empty_build_side_produces_empty_result(),
             ends_without_keys: join.join_type().empty_map_produces_empty_result(),
-            may_be_parked: ExecutionPlan::properties(join).output_ordering().is_none(),
+            may_be_spilled: ExecutionPlan::properties(join).output_ordering().is_none(),
             narrowed: Narrowed::of(join),
             shares_left: *join.partition_mode() == PartitionMode::CollectLeft,
         })

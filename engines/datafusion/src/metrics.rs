@@ -12,7 +12,7 @@ use datafusion::physical_plan::metrics::{
     BaselineMetrics, Count, ExecutionPlanMetricsSet, MetricBuilder, Time,
 };
 
-use crate::parking::Parked;
+use crate::spill::SpilledRows;
 
 /// The counters of one partition.
 #[derive(Clone, Debug)]
@@ -71,7 +71,7 @@ impl Counters {
 /// The session's memory for uploads, and the place of rows that wait because the device may not keep them.
 pub(crate) struct HostMemory {
     pub reservation: MemoryReservation,
-    pub parking: Arc<Parked>,
+    pub spill: Arc<SpilledRows>,
 }
 
 impl HostMemory {

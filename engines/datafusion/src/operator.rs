@@ -18,7 +18,7 @@ use futures::stream::BoxStream;
 
 use crate::config::DeviceOptions;
 use crate::metrics::HostMemory;
-use crate::parking::Parked;
+use crate::spill::SpilledRows;
 
 /// Batches on a device.
 pub(crate) type DeviceBatches = BoxStream<'static, Result<DeviceBatch>>;
@@ -51,15 +51,15 @@ impl Task<'_> {
         self.context.session_config().batch_size()
     }
 
-    /// Memory for rows that may be parked.
+    /// Memory for rows that may be spilled.
     pub fn host_memory(&self) -> HostMemory {
-        HostMemory { reservation: self.reservation(), parking: self.parking() }
+        HostMemory { reservation: self.reservation(), spill: self.spill() }
     }
 
-    /// A place for rows that may be parked.
-    pub fn parking(&self) -> Arc<Parked> {
+    /// A place for rows that may be spilled.
+    pub fn spill(&self) -> Arc<SpilledRows> {
         let disk = self.context.runtime_env().disk_manager.clone();
-        Arc::new(Parked::new(disk, self.reservation(), self.metrics, self.partition))
+        Arc::new(SpilledRows::new(disk, self.reservation(), self.metrics, self.partition))
     }
 
     /// Memory of the session's pool, none yet.

@@ -24,7 +24,7 @@ use crate::uploads::Uploads;
 /// The left side of a join, for all right partitions.
 pub(crate) struct Built {
     built: Arc<BuiltJoin>,
-    /// The place of the rows of both sides, if they are parked.
+    /// The place of the rows of both sides, if they are spilled.
     memory: HostMemory,
 }
 
@@ -51,8 +51,8 @@ async fn built(on: On, source: Source, partitions: usize, memory: HostMemory) ->
     let (stream, side) = (stream_of(&on.device)?, &on.join.left);
     let mut uploads = side.uploads(source, &on);
     let mut build = JoinBuild::new(&on.join.options, &stream);
-    if on.join.may_be_parked {
-        build = build.memory(on.options.device_bytes).parking(memory.parking.clone());
+    if on.join.may_be_spilled {
+        build = build.memory(on.options.device_bytes).spill_to(memory.spill.clone());
     }
     let mut is_first = true;
     loop {
@@ -67,10 +67,10 @@ async fn built(on: On, source: Source, partitions: usize, memory: HostMemory) ->
         is_first = false;
         let _timer = on.counters.baseline.elapsed_compute().timer();
         let (moved, keys) = side.split(&batch, &stream).map_err(external)?;
-        build.push(&moved, keys.columns()).await.map_err(|error| memory.parking.why(error))?;
+        build.push(&moved, keys.columns()).await.map_err(|error| memory.spill.why(error))?;
         match is_host(&on.device) {
-            // The rows are those of the upload. Those that are parked have memory of their own.
-            true if on.join.may_be_parked => {
+            // The rows are those of the upload. Those that are spilled have memory of their own.
+            true if on.join.may_be_spilled => {
                 memory.reservation.shrink(memory.reservation.size().saturating_sub(on.options.device_bytes));
             }
             true => {}
@@ -78,7 +78,7 @@ async fn built(on: On, source: Source, partitions: usize, memory: HostMemory) ->
         }
     }
     let _timer = on.counters.baseline.elapsed_compute().timer();
-    let built = Arc::new(build.finish(partitions).await.map_err(|error| memory.parking.why(error))?);
+    let built = Arc::new(build.finish(partitions).await.map_err(|error| memory.spill.why(error))?);
     if let Some(narrowed) = &on.join.narrowed {
         narrowed.to(built.keys(), &stream).await?;
     }
@@ -181,7 +181,7 @@ impl Probe {
                     let (moved, keys) = self.on.join.right.split(&right, &self.stream).map_err(external)?;
                     // The left side has the place of both sides.
                     let pushed = probe.push(&moved, keys.columns()).await;
-                    pushed.map_err(|error| built.memory.parking.why(error))?;
+                    pushed.map_err(|error| built.memory.spill.why(error))?;
                 }
                 None => {
                     self.ended = true;

@@ -50,7 +50,7 @@ impl Sorted {
         let columns = (all.used().to_vec(), all.schema());
         let memory = task.host_memory();
         let sorting = Sorting::new(self.order.columns(), &stream).memory(task.options.device_bytes);
-        let mut sorting = sorting.parking(memory.parking.clone());
+        let mut sorting = sorting.spill_to(memory.spill.clone());
         if let Some(rows) = self.theirs().fetch() {
             sorting = sorting.limit(rows);
         }
@@ -117,10 +117,10 @@ impl BatchSource<DeviceBatch> for Rows {
             while let Some(taken) = uploads.gathered().await? {
                 let Some(taken) = uploads.granted(taken, &self.memory.reservation, false)? else { break };
                 let batch = uploads.upload(taken, &self.stream)?;
-                sorting.push(&batch).await.map_err(|error| self.memory.parking.why(error))?;
+                sorting.push(&batch).await.map_err(|error| self.memory.spill.why(error))?;
                 self.memory.uploaded();
             }
-            self.sorted = Some(sorting.finish().await.map_err(|error| self.memory.parking.why(error))?);
+            self.sorted = Some(sorting.finish().await.map_err(|error| self.memory.spill.why(error))?);
         }
         let Some(sorted) = &mut self.sorted else { return Ok(None) };
         let rows = sorted.next().await.map_err(external)?;

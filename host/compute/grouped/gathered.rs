@@ -28,7 +28,7 @@ pub(in crate::compute) struct Gathered {
 }
 
 impl Gathered {
-    /// Begins with no rows. `limit` is the number of bytes beyond which groups are parked.
+    /// Begins with no rows. `limit` is the number of bytes beyond which groups are spilled.
     pub fn new(enough: usize, limit: Option<usize>) -> Gathered {
         let most_bytes = limit.map_or(MOST_BYTES, |limit| MOST_BYTES.min(limit / 4));
         Gathered { pieces: vec![], rows: 0, bytes: 0, enough: (enough, BYTES.min(most_bytes)), most_bytes }

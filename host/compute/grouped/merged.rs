@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use arrow_schema::DataType;
 
-use super::parked::{LEVELS, Parked, Task, divided};
+use super::spilled::{LEVELS, Spilled, Task, divided};
 use super::states::{Folds, State};
 use super::{Grouped, Partial, empty};
-use crate::compute::Parking;
+use crate::compute::Spill;
 use crate::compute::evaluated::begin;
 use crate::compute::nullability::never_null;
 use crate::expr::{Fold, Reduction};
@@ -25,8 +25,8 @@ pub(in crate::compute) struct Merged {
     /// The bytes of all parts, if there is a limit.
     bytes: usize,
     /// The groups that were more than there is memory for.
-    parked: Option<Parked>,
-    pub parking: Option<Arc<dyn Parking>>,
+    spilled: Option<Spilled>,
+    pub spill: Option<Arc<dyn Spill>>,
 }
 
 /// Groups of fewer rows are not worth merging.
@@ -37,8 +37,8 @@ const MUCH: usize = 64 << 20;
 
 impl Merged {
     pub fn new(grouped: Grouped, stream: Stream) -> Merged {
-        let (parts, parked, parking) = (vec![], None, None);
-        Merged { grouped, stream, parts, waiting: 0, waiting_bytes: 0, bytes: 0, parked, parking }
+        let (parts, spilled, spill) = (vec![], None, None);
+        Merged { grouped, stream, parts, waiting: 0, waiting_bytes: 0, bytes: 0, spilled, spill }
     }
 
     /// Adds the groups of a batch.
@@ -57,7 +57,7 @@ impl Merged {
         match self.parts.pop() {
             Some(merged) if limit.is_some_and(|limit| merged.bytes() > limit / 2) => {
                 self.bytes = 0;
-                self.park(merged)
+                self.spill(merged)
             }
             merged => {
                 self.bytes = limit.and(merged.as_ref()).map_or(0, Partial::bytes);
@@ -76,23 +76,23 @@ impl Merged {
         Ok(())
     }
 
-    fn park(&mut self, merged: Partial) -> Result<()> {
-        let parked = self.parked.get_or_insert_with(|| Parked::new(&merged));
+    fn spill(&mut self, merged: Partial) -> Result<()> {
+        let spilled = self.spilled.get_or_insert_with(|| Spilled::new(&merged));
         let here = begin(&self.stream, merged.downloaded(self.stream.clone()))?.wait()?;
-        parked.add(here, self.parking.as_ref())
+        spilled.add(here, self.spill.as_ref())
     }
 
-    /// Returns the results for all batches: one batch, or several if groups were parked.
+    /// Returns the results for all batches: one batch, or several if groups were spilled.
     pub fn finish(mut self) -> Result<Finished> {
         self.merge()?;
-        if let Some(parked) = self.parked.take() {
+        if let Some(spilled) = self.spilled.take() {
             if let Some(rest) = self.parts.pop() {
-                self.parked = Some(parked);
-                self.park(rest)?;
+                self.spilled = Some(spilled);
+                self.spill(rest)?;
                 return self.finish();
             }
-            let (grouped, stream, types) = (self.grouped, self.stream, parked.types.clone());
-            return Ok(Finished { grouped, stream, types, rest: parked.into_tasks() });
+            let (grouped, stream, types) = (self.grouped, self.stream, spilled.types.clone());
+            return Ok(Finished { grouped, stream, types, rest: spilled.into_tasks() });
         }
         let last = match self.parts.pop() {
             Some(merged) => merged,
@@ -127,7 +127,7 @@ fn together(grouped: &Grouped, parts: Vec<Partial>, stream: &Stream) -> Result<P
 pub(in crate::compute) struct Finished {
     grouped: Grouped,
     stream: Stream,
-    /// The types of the columns of parked groups on the device.
+    /// The types of the columns of spilled groups on the device.
     types: Vec<DataType>,
     /// The tasks that are left, the last one first.
     rest: Vec<Task>,
@@ -141,7 +141,7 @@ impl Finished {
     fn task(&mut self, task: Task) -> Result<Option<DeviceBatch>> {
         let (parts, level) = match task {
             Task::Ready(merged) => return self.results(merged).map(Some),
-            Task::Parked(parts, level) => (parts, level),
+            Task::Spilled(parts, level) => (parts, level),
         };
         let bytes: usize = parts.iter().map(Partial::bytes).sum();
         if self.grouped.limit.is_some_and(|limit| bytes > limit) && level < LEVELS {

@@ -11,9 +11,9 @@ mod gathered;
 mod kept;
 mod lists;
 mod merged;
-mod parked;
 mod partial;
 mod sets;
+mod spilled;
 mod states;
 
 use std::sync::Arc;
@@ -49,7 +49,7 @@ pub(super) struct Grouped {
     kept: Vec<Kept>,
     results: Vec<Results>,
     overflow: Overflow,
-    /// The bytes of groups beyond which they are parked in host memory.
+    /// The bytes of groups beyond which they are spilled to host memory.
     limit: Option<usize>,
 }
 
@@ -75,7 +75,7 @@ impl Grouped {
         })
     }
 
-    /// Parks groups in host memory that take more than so many bytes, or more than 1 GiB if a column has
+    /// Spills groups to host memory that take more than so many bytes, or more than 1 GiB if a column has
     /// offsets of 32 bits. A single group cannot be divided.
     pub fn limited(self, limit: Option<usize>) -> Grouped {
         let limit = bounded(limit, self.columns.results.fields.iter().map(|field| field.data_type()));

@@ -7,9 +7,9 @@ use arrow_schema::DataType;
 use crate::compute::arrays::bytes_of;
 use crate::compute::compacted::{compacted, with_own};
 use crate::compute::evaluated::begin;
-use crate::compute::host_rows::{parked, retyped, unparked};
+use crate::compute::host_rows::{restored, retyped, spilled};
 use crate::compute::long_runs::{as_before, concat_long};
-use crate::compute::parking::{Parking, moved};
+use crate::compute::spill::{Spill, moved};
 use crate::compute::{TakeOptions, partition_by_hash, take};
 use crate::{DeviceArray, DeviceBatch, Result, Stream};
 
@@ -74,22 +74,22 @@ impl Partial {
     pub async fn downloaded(self, stream: Stream) -> Result<Partial> {
         let mut columns = vec![];
         for column in self.columns() {
-            columns.push(parked(column, &stream).await?);
+            columns.push(spilled(column, &stream).await?);
         }
         self.with(columns)
     }
 
     /// Moves the columns to a place for rows that wait.
-    pub fn parked(self, parking: Option<&Arc<dyn Parking>>) -> Result<Partial> {
+    pub fn spilled(self, spill: Option<&Arc<dyn Spill>>) -> Result<Partial> {
         let columns = self.columns().cloned().collect();
-        self.with(moved(columns, parking)?)
+        self.with(moved(columns, spill)?)
     }
 
     /// The same on a stream's device, with columns of these types.
     pub async fn uploaded(&self, types: &[DataType], stream: &Stream) -> Result<Partial> {
         let mut columns = vec![];
         for (column, of) in self.columns().zip(types) {
-            columns.push(unparked(column, of, stream).await?);
+            columns.push(restored(column, of, stream).await?);
         }
         self.with(columns)
     }

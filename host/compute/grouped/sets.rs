@@ -13,7 +13,7 @@ use super::merged::Merged;
 use super::{Grouped, Partial, empty};
 use crate::compute::arrays::computed_of;
 use crate::compute::evaluated::begin;
-use crate::compute::{OutOfBounds, Parking, TakeOptions, concat, take};
+use crate::compute::{OutOfBounds, Spill, TakeOptions, concat, take};
 use crate::expr::plan::Plan;
 use crate::expr::{Aggregation, Expr, Literal, Options, lit};
 use crate::{DeviceBatch, Error, Result, Stream};
@@ -79,8 +79,8 @@ pub(in crate::compute) struct Sets {
 }
 
 impl Sets {
-    /// Binds keys and aggregates to a schema. Groups of all sets that take more than `limit` bytes are parked
-    /// in host memory.
+    /// Binds keys and aggregates to a schema. Groups of all sets that take more than `limit` bytes are
+    /// spilled to host memory.
     pub fn bind(
         keys: &[Expr],
         key_sets: &KeySets,
@@ -215,12 +215,12 @@ impl MergedSets {
         self.merged.iter_mut().zip(parts).try_for_each(|(merged, part)| merged.add(part))
     }
 
-    /// Has parked groups kept elsewhere than in host memory.
-    pub fn parking(&mut self, parking: &Arc<dyn Parking>) {
-        self.merged.iter_mut().for_each(|merged| merged.parking = Some(parking.clone()));
+    /// Has spilled groups kept elsewhere than in host memory.
+    pub fn spill_to(&mut self, spill: &Arc<dyn Spill>) {
+        self.merged.iter_mut().for_each(|merged| merged.spill = Some(spill.clone()));
     }
 
-    /// Returns the results for all batches, set by set: a batch for each, or several if groups were parked.
+    /// Returns the results for all batches, set by set: a batch for each, or several if groups were spilled.
     pub fn finish(self) -> Result<impl Iterator<Item = Result<DeviceBatch>> + Send + use<>> {
         let MergedSets { of, merged, stream } = self;
         let finished = merged.into_iter().map(Merged::finish).collect::<Result<Vec<_>>>()?;

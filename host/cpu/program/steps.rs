@@ -441,8 +441,8 @@ impl<'a> Machine<'a> {
     }
 }
 
-/// Returns the rows of a chunk. Many rows come from memory, whatever a chunk's size, and one column of numbers
-/// is not read again, so fewer chunks are better.
+/// Returns the rows of a chunk. Many rows come from memory, whatever a chunk's size, and one column of
+/// numbers is not read again, so fewer chunks are better.
 fn chunk(plan: &Plan, rows: usize) -> usize {
     let numbers = |(id, node): &(Id, &Bound)| plan.number(*id) != Number::Bit && computes(&node.op);
     if rows >= PARALLEL || plan.nodes.iter().enumerate().filter(numbers).count() < 2 { CHUNK } else { SMALL }

@@ -42,7 +42,8 @@ fn classes_waste_at_most_a_quarter() {
 fn what_a_threads_cache_has_does_not_count_and_is_called_back() {
     let pool = HostPool::new();
     let other = pool.clone();
-    // The block returns to the cache of the thread that asked for it, whoever drops it.
+    // The block returns to the cache of the thread that asked for it, not to that of the thread that drops
+    // it.
     let block = thread::spawn(move || other.alloc(100_000).unwrap()).join().unwrap();
     let class = block.bytes().len();
     drop(block);

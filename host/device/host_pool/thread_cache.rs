@@ -1,9 +1,9 @@
-//! What a pool's threads share, and what each of them has for itself.
+//! The state of a pool: a part that all threads share, and a cache for each thread.
 //!
 //! The one idea: a thread that needs little memory finds it in a cache of its own, under a lock that no other
 //! thread waits for. Operations on small batches take about ten pieces of memory in a microsecond; under one
-//! lock, two threads would do no more of them than one. What caches have counts as in use until it is
-//! [called back](Shared::put_back), because a request would fail otherwise or because the limit changes.
+//! lock, two threads would do no more of them than one. The contents of caches count as in use for the shared
+//! part. Caches are [emptied](ThreadCache::empty) before a request fails, and when a limit changes.
 
 use std::cell::Cell;
 use std::ptr::NonNull;
@@ -36,7 +36,7 @@ pub struct PoolUsage {
     pub misses: u64,
 }
 
-/// What all threads share.
+/// The part that all threads share.
 pub(super) struct Shared {
     free: Free<CLASSES>,
     /// Includes what the caches have.
@@ -219,7 +219,7 @@ impl ThreadCache {
         self.shared.with(|shared| shared.recharge(from, to));
     }
 
-    /// Puts everything back.
+    /// Moves the blocks and the bytes charged in advance to the shared part.
     pub fn empty(&self) {
         let (blocks, ahead) = self
             .own
@@ -238,8 +238,8 @@ impl ThreadCache {
     }
 }
 
-/// The bytes that each cache of a pool keeps, if the pool keeps `all`: an eighth is theirs at most, and nothing
-/// if that is little.
+/// The bytes that each cache of a pool keeps, if the pool keeps `all`: at most an eighth is theirs, and
+/// nothing if that is little.
 pub(super) fn share(all: usize) -> usize {
     let each = (all / 8 / APART).min(CACHED);
     if each < SMALL { 0 } else { each }

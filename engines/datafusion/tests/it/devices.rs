@@ -28,8 +28,8 @@ pub const QUERIES: &[&str] = &[
     "SELECT l.v, r.d15 FROM t AS l LEFT JOIN t AS r ON l.i64 = r.i64 AND l.i32 < r.i32",
 ];
 
-/// Queries whose rows are parked in host memory if a device may keep few.
-pub const PARKED: [&str; 2] = [
+/// Queries whose rows are spilled to host memory if a device may keep few.
+pub const SPILLED: [&str; 2] = [
     "SELECT l.i32, r.i64 FROM t AS l FULL JOIN t AS r ON l.i64 = r.i64 AND l.i32 < r.i32 WHERE l.i32 < 9",
     "SELECT i32, i64 FROM t WHERE i8 > 5 ORDER BY i64, i32",
 ];
@@ -86,7 +86,7 @@ async fn failing_calls_end_queries_and_leave_nothing() {
     let (context, plain) = (on("failing").await, on("off").await);
     register(&[&context, &plain], "t", batches(8, true));
     let mut failures = 0;
-    for (sql, bytes) in QUERIES.iter().map(|sql| (*sql, 1 << 30)).chain(PARKED.map(|sql| (sql, 2000))) {
+    for (sql, bytes) in QUERIES.iter().map(|sql| (*sql, 1 << 30)).chain(SPILLED.map(|sql| (sql, 2000))) {
         answer(&context, &format!("SET bowstring.device_bytes = {bytes}")).await.unwrap();
         let sorted = |mut rows: Vec<String>| {
             rows.sort();

@@ -239,9 +239,9 @@ async fn sets_of_keys_are_grouped_on_the_device() {
     same(&context, &plain, twice).await;
 }
 
-/// Groups that take more memory than a session allows are parked in host memory.
+/// Groups that take more memory than a session allows are spilled to host memory.
 #[tokio::test]
-async fn groups_beyond_a_limit_are_parked() {
+async fn groups_beyond_a_limit_are_spilled() {
     let (context, plain) = (on("emulator").await, on("off").await);
     register(&[&context, &plain], "t", batches(2, true));
     answer(&context, "SET bowstring.device_bytes = 2000").await.unwrap();

@@ -14,8 +14,8 @@ use futures::StreamExt;
 use rand::prelude::*;
 use tokio::time::{sleep, timeout};
 
-use crate::devices::{PARKED, QUERIES, emulated, emulated_with, nothing_left, pooled};
-use crate::parked::{GROUPS, JOINS, SORTS};
+use crate::devices::{QUERIES, SPILLED, emulated, emulated_with, nothing_left, pooled};
+use crate::spilled::{GROUPS, JOINS, SORTS};
 use crate::support::*;
 
 /// Checks that a query gives back the session's memory and temporary files. Tasks that are cancelled end when
@@ -128,7 +128,7 @@ async fn queries_dropped_at_any_poll_leave_nothing() {
     let plain = on("off").await;
     register(&[&plain], "t", batches(8, true));
     let mut dropped = 0;
-    for (sql, bytes) in QUERIES.iter().map(|sql| (*sql, 1 << 30)).chain(PARKED.map(|sql| (sql, 2000))) {
+    for (sql, bytes) in QUERIES.iter().map(|sql| (*sql, 1 << 30)).chain(SPILLED.map(|sql| (sql, 2000))) {
         answer(&context, &format!("SET bowstring.device_bytes = {bytes}")).await.unwrap();
         let mut polls = 0;
         loop {
@@ -148,5 +148,5 @@ async fn queries_dropped_at_any_poll_leave_nothing() {
         }
         assert!(same(&context, &plain, sql).await, "{sql}");
     }
-    assert!(dropped > 2 * (QUERIES.len() + PARKED.len()), "{dropped}");
+    assert!(dropped > 2 * (QUERIES.len() + SPILLED.len()), "{dropped}");
 }

@@ -8,7 +8,7 @@ use datafusion::physical_plan::{ExecutionPlan, displayable};
 use datafusion::prelude::SessionContext;
 
 use crate::joins::partition;
-use crate::parked::parks;
+use crate::spilled::spills;
 use crate::support::*;
 
 /// The keys of each query, to which a condition may be added.
@@ -103,6 +103,6 @@ async fn each_kind_is_datafusions_in_parts() {
         same(&context, &plain, &sql).await;
         check_plan(&plan(&context, &sql).await, kind, filtered);
         let text = rows(&context, &format!("EXPLAIN ANALYZE {sql}")).await.unwrap().join("\n");
-        assert!(parks(&text), "{text}");
+        assert!(spills(&text), "{text}");
     }
 }

@@ -134,7 +134,7 @@ async fn left_rows_take_memory_on_the_cpu() {
         }
     }
     assert_eq!(pool.reserved(), 0);
-    // A pool for fewer is an error, or enough if rows are parked; never another answer.
+    // A pool for fewer is an error, or enough if rows are spilled; never another answer.
     for most in [1 << 18, 1 << 20, 1 << 22, 1 << 24] {
         let context = pooled(Arc::new(GreedyMemoryPool::new(most)), "cpu").await;
         answer(&context, "SET bowstring.always = false").await.unwrap();

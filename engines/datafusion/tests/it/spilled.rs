@@ -58,7 +58,7 @@ async fn joins_and_sorts_beyond_a_limit_give_the_same_answers() {
             }
             for sql in JOINS.iter().chain(SORTS).filter(|_| bytes == 2000 && seed == 0) {
                 let text = rows(&context, &format!("EXPLAIN ANALYZE {sql}")).await.unwrap().join("\n");
-                assert!(parks(&text), "{text}");
+                assert!(spills(&text), "{text}");
             }
         }
     }
@@ -102,11 +102,11 @@ async fn five_times_the_memory_of_a_device_is_enough() {
     }
 }
 
-/// Parked rows take memory of the session's pool, and then its temporary files, and give back both.
+/// Spilled rows take memory of the session's pool, and then its temporary files, and give back both.
 #[tokio::test]
-async fn parked_rows_are_bounded_by_the_session() {
+async fn spilled_rows_are_bounded_by_the_session() {
     let device = EmulatedDevice::new(EmulatorOptions::default()).unwrap();
-    name_device("parked", device.device());
+    name_device("spilled", device.device());
     let plain = on("off").await;
     register(&[&plain], "t", batches(8, true));
     let none = || DiskManagerBuilder::default().with_mode(DiskManagerMode::Disabled);
@@ -121,9 +121,9 @@ async fn parked_rows_are_bounded_by_the_session() {
         let context = format!("{bytes} bytes, {disk:?}");
         let pool: Arc<dyn MemoryPool> = Arc::new(GreedyMemoryPool::new(bytes));
         let runtime = RuntimeEnvBuilder::new().with_memory_pool(pool.clone()).with_disk_manager_builder(disk);
-        let session = with_runtime(runtime, "parked").await;
+        let session = with_runtime(runtime, "spilled").await;
         answer(&session, "SET bowstring.device_bytes = 2000").await.unwrap();
-        let (mut refused, mut spilled) = (0, 0);
+        let (mut refused, mut wrote) = (0, 0);
         for sql in JOINS.iter().chain(SORTS).chain(GROUPS) {
             match rows(&session, sql).await {
                 Ok(mut found) => {
@@ -135,7 +135,7 @@ async fn parked_rows_are_bounded_by_the_session() {
                     assert_eq!(found, expected, "{sql}, {context}");
                     // With little space, another run may be refused.
                     let text = rows(&session, &format!("EXPLAIN ANALYZE {sql}")).await;
-                    spilled += usize::from(text.is_ok_and(|text| spills(&text.join("\n"))));
+                    wrote += usize::from(text.is_ok_and(|text| writes_files(&text.join("\n"))));
                 }
                 Err(error) => {
                     refused += 1;
@@ -148,16 +148,16 @@ async fn parked_rows_are_bounded_by_the_session() {
             assert_eq!(session.runtime_env().disk_manager.used_disk_space(), 0, "{sql}, {context}");
         }
         assert_eq!(refused == 0, fits, "{refused} refused, {context}");
-        assert!(!fits || (spilled > 8) == (bytes == 5000), "{spilled} spilled, {context}");
+        assert!(!fits || (wrote > 8) == (bytes == 5000), "{wrote} wrote files, {context}");
     }
 }
 
-/// Whether a plan has parked rows.
-pub fn parks(text: &str) -> bool {
-    text.split("bytes_parked=").skip(1).any(|bytes| !bytes.starts_with('0'))
+/// Whether a plan has spilled rows.
+pub fn spills(text: &str) -> bool {
+    text.split("bytes_spilled_to_host=").skip(1).any(|bytes| !bytes.starts_with('0'))
 }
 
 /// Whether a plan has written temporary files.
-fn spills(text: &str) -> bool {
+fn writes_files(text: &str) -> bool {
     text.split("spilled_bytes=").skip(1).any(|bytes| !bytes.starts_with("0"))
 }

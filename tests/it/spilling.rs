@@ -8,7 +8,7 @@ use arrow_array::{
 };
 use arrow_buffer::OffsetBuffer;
 use arrow_schema::Field;
-use bowstring::compute::{JoinBuild, JoinKind, JoinOptions, JoinProbe, Parking, Query, SortOptions, Sorting};
+use bowstring::compute::{JoinBuild, JoinKind, JoinOptions, JoinProbe, Query, SortOptions, Sorting, Spill};
 use bowstring::exchange::{from_arrow, to_arrow};
 use bowstring::expr::{Options, col, count_distinct, sum};
 use bowstring::{DeviceArray, DeviceBatch, Error, Result};
@@ -39,8 +39,8 @@ fn full() -> Error {
     Error::Producer { code: 28, message: "the disk is full".to_owned(), metadata: Default::default() }
 }
 
-impl Parking for Copies {
-    fn park(&self, columns: Vec<DeviceArray>, bytes: usize) -> Result<Vec<DeviceArray>> {
+impl Spill for Copies {
+    fn spill(&self, columns: Vec<DeviceArray>, bytes: usize) -> Result<Vec<DeviceArray>> {
         self.bytes.fetch_add(bytes, Ordering::Relaxed);
         let copied = |column: &DeviceArray| {
             let column = to_arrow(column)?;
@@ -75,17 +75,13 @@ fn batches(target: &Target) -> Vec<DeviceBatch> {
     (0..8).map(&mut batch).collect()
 }
 
-/// The rows of a sort, a join and groups of a batch's rows, parked in this place, if any.
-type Run = fn(&[DeviceBatch], Option<Arc<dyn Parking>>, &Target) -> Result<Vec<DeviceBatch>>;
+/// The rows of a sort, a join and groups of a batch's rows, spilled in this place, if any.
+type Run = fn(&[DeviceBatch], Option<Arc<dyn Spill>>, &Target) -> Result<Vec<DeviceBatch>>;
 
-fn sorted(
-    rows: &[DeviceBatch],
-    place: Option<Arc<dyn Parking>>,
-    target: &Target,
-) -> Result<Vec<DeviceBatch>> {
+fn sorted(rows: &[DeviceBatch], place: Option<Arc<dyn Spill>>, target: &Target) -> Result<Vec<DeviceBatch>> {
     let mut sorting = Sorting::new(&[(2, SortOptions::default())], &target.stream).memory(20_000);
     if let Some(place) = &place {
-        sorting = sorting.parking(place.clone());
+        sorting = sorting.spill_to(place.clone());
     }
     rows.iter().try_for_each(|batch| ended(sorting.push(batch)))?;
     let mut made = vec![];
@@ -96,15 +92,11 @@ fn sorted(
     Ok(made)
 }
 
-fn joined(
-    rows: &[DeviceBatch],
-    place: Option<Arc<dyn Parking>>,
-    target: &Target,
-) -> Result<Vec<DeviceBatch>> {
+fn joined(rows: &[DeviceBatch], place: Option<Arc<dyn Spill>>, target: &Target) -> Result<Vec<DeviceBatch>> {
     let options = JoinOptions { kind: JoinKind::Full, ..JoinOptions::default() };
     let mut build = JoinBuild::new(&options, &target.stream).memory(20_000);
     if let Some(place) = &place {
-        build = build.parking(place.clone());
+        build = build.spill_to(place.clone());
     }
     for batch in &rows[..4] {
         ended(build.push(batch, &batch.columns()[..1]))?;
@@ -122,16 +114,12 @@ fn joined(
     Ok(made)
 }
 
-fn grouped(
-    rows: &[DeviceBatch],
-    place: Option<Arc<dyn Parking>>,
-    target: &Target,
-) -> Result<Vec<DeviceBatch>> {
+fn grouped(rows: &[DeviceBatch], place: Option<Arc<dyn Spill>>, target: &Target) -> Result<Vec<DeviceBatch>> {
     let query = Query::new().group_by([col("t")]).aggregate([sum(col("n")), count_distinct(col("v"))]);
     let query = query.group_limit(5000).bind(rows[0].schema(), &Options::default())?;
     let mut grouping = query.grouping(&target.stream)?;
     if let Some(place) = &place {
-        grouping = grouping.parking(place.clone());
+        grouping = grouping.spill_to(place.clone());
     }
     rows.iter().try_for_each(|batch| grouping.push(batch))?;
     grouping.finish()?.collect()
@@ -176,10 +164,10 @@ fn a_place_that_fails_or_lies_is_an_error() {
     }
 }
 
-/// Rows that are parked have no contents but their own: sorted in ranges, views and lists of views would each
-/// bring those of all rows.
+/// Rows that are spilled have no contents but their own: sorted in ranges, views and lists of views would
+/// each bring those of all rows.
 #[test]
-fn what_is_parked_fits_whatever_type_it_has() {
+fn what_is_spilled_fits_whatever_type_it_has() {
     let text = |view: bool| -> ArrayRef {
         let text = StringArray::from_iter_values((0..400).map(|i| format!("{i}{}", "x".repeat(150))));
         if view { Arc::new(StringViewArray::from_iter(text.iter())) } else { Arc::new(text) }
@@ -215,7 +203,7 @@ fn what_is_parked_fits_whatever_type_it_has() {
 
 /// The first rows of the order stay on the device if they fit, however many rows come.
 #[test]
-fn few_first_rows_are_not_parked() {
+fn few_first_rows_are_not_spilled() {
     for target in &devices() {
         let mut sorting = Sorting::new(&[(0, SortOptions::default())], &target.stream);
         sorting = sorting.limit(10).memory(5_000);
@@ -223,7 +211,7 @@ fn few_first_rows_are_not_parked() {
             let keys: ArrayRef = Arc::new(Int64Array::from_iter_values((0..500).map(|i| i * 20 + seed)));
             ended(sorting.push(&batch_on(target, &[("k", keys)]))).unwrap();
         }
-        assert_eq!(sorting.parked_bytes(), 0, "{target:?}");
+        assert_eq!(sorting.spilled_bytes(), 0, "{target:?}");
         let mut sorted = ended(sorting.finish()).unwrap();
         let first = ended(sorted.next()).unwrap().unwrap();
         let expected: ArrayRef = Arc::new(Int64Array::from_iter_values(0..10));
@@ -235,16 +223,17 @@ fn few_first_rows_are_not_parked() {
     }
 }
 
-/// Right rows that could not be parked have not been seen: their null key leaves left rows of `NOT IN` alone.
+/// Right rows that could not be spilled have not been seen: their null key leaves left rows of `NOT IN`
+/// alone.
 #[test]
-fn rows_that_could_not_be_parked_were_not_seen() {
+fn rows_that_could_not_be_spilled_were_not_seen() {
     let target = &devices()[0];
     let keys =
         |keys: Vec<Option<i64>>| batch_on(target, &[("k", Arc::new(Int64Array::from(keys)) as ArrayRef)]);
     let left = keys((0..500).map(Some).collect());
     let options = JoinOptions { kind: JoinKind::LeftAnti, null_aware: true, ..JoinOptions::default() };
     let failing = place(Does::Fails, 1);
-    let mut build = JoinBuild::new(&options, &target.stream).memory(100).parking(failing);
+    let mut build = JoinBuild::new(&options, &target.stream).memory(100).spill_to(failing);
     ended(build.push(&left, left.columns())).unwrap();
     let built = Arc::new(ended(build.finish(1)).unwrap());
     let right = keys(vec![Some(3), None]);

@@ -11,7 +11,7 @@ use arrow_schema::DataType;
 
 use super::partial::Partial;
 use crate::Result;
-use crate::compute::Parking;
+use crate::compute::Spill;
 
 /// The parts that groups are divided into, and each part again.
 const PARTS: usize = 16;
@@ -19,7 +19,7 @@ const PARTS: usize = 16;
 pub(super) const LEVELS: u32 = 4;
 
 /// Groups in host memory, in parts.
-pub(super) struct Parked {
+pub(super) struct Spilled {
     parts: Vec<Vec<Partial>>,
     /// The types of the columns on the device.
     pub types: Vec<DataType>,
@@ -30,26 +30,26 @@ pub(super) enum Task {
     /// Groups on the device, merged.
     Ready(Partial),
     /// Groups in host memory that share a part, and how often they were divided.
-    Parked(Vec<Partial>, u32),
+    Spilled(Vec<Partial>, u32),
 }
 
-impl Parked {
+impl Spilled {
     /// Makes room for groups like some on the device.
-    pub fn new(like: &Partial) -> Parked {
-        Parked { parts: (0..PARTS).map(|_| vec![]).collect(), types: like.types() }
+    pub fn new(like: &Partial) -> Spilled {
+        Spilled { parts: (0..PARTS).map(|_| vec![]).collect(), types: like.types() }
     }
 
     /// Adds groups that are in host memory.
-    pub fn add(&mut self, groups: Partial, parking: Option<&Arc<dyn Parking>>) -> Result<()> {
+    pub fn add(&mut self, groups: Partial, spill: Option<&Arc<dyn Spill>>) -> Result<()> {
         for (part, own) in groups.divided(PARTS)? {
-            self.parts[part].push(own.parked(parking)?);
+            self.parts[part].push(own.spilled(spill)?);
         }
         Ok(())
     }
 
     /// The parts as tasks, the last one first.
     pub fn into_tasks(self) -> Vec<Task> {
-        self.parts.into_iter().rev().map(|part| Task::Parked(part, 1)).collect()
+        self.parts.into_iter().rev().map(|part| Task::Spilled(part, 1)).collect()
     }
 }
 
@@ -62,5 +62,5 @@ pub(super) async fn divided(groups: Vec<Partial>, level: u32) -> Result<Vec<Task
             parts.entry(part).or_default().push(own);
         }
     }
-    Ok(parts.into_values().rev().map(|part| Task::Parked(part, level + 1)).collect())
+    Ok(parts.into_values().rev().map(|part| Task::Spilled(part, level + 1)).collect())
 }

@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer};
 use arrow_data::{ArrayData, ArrayDataBuilder};
-use bowstring::compute::Parking;
+use bowstring::compute::Spill;
 use bowstring::exchange::{from_arrow_data, to_arrow_data};
 use bowstring::ffi::DeviceType;
 use bowstring::{DeviceArray, Error};
@@ -30,24 +30,24 @@ use crate::error::external;
 /// Buffers begin at multiples of this in a file, as in memory.
 const ALIGN: usize = 64;
 
-/// The parked rows of one partition of an operator.
-pub(crate) struct Parked {
+/// The spilled rows of one partition of an operator.
+pub(crate) struct SpilledRows {
     disk: Arc<DiskManager>,
     state: Mutex<State>,
-    bytes_parked: Gauge,
+    bytes_spilled_to_host: Gauge,
     spilled_bytes: Count,
 }
 
 struct State {
     /// The session's memory for rows that are not in a file.
     memory: MemoryReservation,
-    file: Option<Spilled>,
-    /// Why rows could not be parked.
+    file: Option<TempFile>,
+    /// Why rows could not be spilled.
     failed: Option<DataFusionError>,
 }
 
 /// A temporary file of the session.
-struct Spilled {
+struct TempFile {
     file: Arc<dyn SpillFile>,
     writer: Box<dyn SpillWriter>,
     len: usize,
@@ -60,34 +60,34 @@ struct Mapped {
     _file: AssertUnwindSafe<Arc<dyn SpillFile>>,
 }
 
-impl Parked {
+impl SpilledRows {
     /// Begins with no rows, and a reservation of no memory.
     pub fn new(
         disk: Arc<DiskManager>,
         memory: MemoryReservation,
         metrics: &ExecutionPlanMetricsSet,
         partition: usize,
-    ) -> Parked {
-        Parked {
+    ) -> SpilledRows {
+        SpilledRows {
             disk,
             state: Mutex::new(State { memory, file: None, failed: None }),
-            bytes_parked: MetricBuilder::new(metrics).gauge("bytes_parked", partition),
+            bytes_spilled_to_host: MetricBuilder::new(metrics).gauge("bytes_spilled_to_host", partition),
             spilled_bytes: MetricBuilder::new(metrics).spilled_bytes(partition),
         }
     }
 
-    /// The error of an operation that parks rows: DataFusion's own, if it had no place for them.
+    /// The error of an operation that spills rows: DataFusion's own, if it had no place for them.
     pub fn why(&self, error: Error) -> DataFusionError {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.failed.take().unwrap_or_else(|| external(error))
     }
 }
 
-impl Parking for Parked {
-    fn park(&self, columns: Vec<DeviceArray>, bytes: usize) -> bowstring::Result<Vec<DeviceArray>> {
+impl Spill for SpilledRows {
+    fn spill(&self, columns: Vec<DeviceArray>, bytes: usize) -> bowstring::Result<Vec<DeviceArray>> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if state.memory.try_grow(bytes).is_ok() {
-            self.bytes_parked.add(bytes);
+            self.bytes_spilled_to_host.add(bytes);
             return Ok(columns);
         }
         let spilled = state.spill(&columns, &self.disk);
@@ -118,7 +118,7 @@ impl State {
             none => {
                 let file = disk.create_tmp_file("rows that wait for a device")?;
                 let writer = file.open_writer()?;
-                none.insert(Spilled { file, writer, len: 0 })
+                none.insert(TempFile { file, writer, len: 0 })
             }
         };
         let columns = columns.iter().map(|column| to_arrow_data(column).map_err(external));
@@ -137,7 +137,7 @@ impl State {
     }
 }
 
-impl Spilled {
+impl TempFile {
     /// Appends the buffers of an array, in the order in which [`moved`] asks for them. Adds the place of each.
     fn write(&mut self, data: &ArrayData, places: &mut Vec<usize>) -> Result<()> {
         let mut all = vec![];
@@ -200,8 +200,10 @@ fn moved(data: &ArrayData, buffer: &mut dyn FnMut(&Buffer) -> Buffer) -> ArrayDa
     unsafe { builder.build_unchecked() }
 }
 
-impl fmt::Debug for Parked {
+impl fmt::Debug for SpilledRows {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Parked").field("spilled_bytes", &self.spilled_bytes.value()).finish_non_exhaustive()
+        f.debug_struct("SpilledRows")
+            .field("spilled_bytes", &self.spilled_bytes.value())
+            .finish_non_exhaustive()
     }
 }

@@ -88,9 +88,9 @@ fn groups_beyond_a_limit_come_in_several_batches() {
     }
 }
 
-/// Structs are parked by hashes of their fields.
+/// Structs are spilled by hashes of their fields.
 #[test]
-fn nested_keys_are_parked() {
+fn nested_keys_are_spilled() {
     let aggregates = [sum(col("x")), count_distinct(col("t"))];
     let query = |key: Expr| Query::new().group_by([key]).aggregate(aggregates.clone());
     for target in &devices() {
