@@ -21,6 +21,8 @@ pub mod place;
 use std::cell::RefCell;
 use std::hint::black_box;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Barrier;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use criterion::measurement::WallTime;
@@ -174,6 +176,27 @@ impl<'a> Group<'a> {
         if !self.place.on_gpu() {
             self.group.bench_function(who, |bencher| bencher.iter(&mut run));
         }
+    }
+
+    /// Benches the wall time of one run on each of several threads at once.
+    pub fn on_threads<R>(&mut self, who: &str, threads: usize, run: impl Fn() -> R + Sync) {
+        let barrier = Barrier::new(threads + 1);
+        self.group.bench_function(who, |bencher| {
+            bencher.iter_custom(|times| {
+                let each = || {
+                    barrier.wait();
+                    (0..times).for_each(|_| drop(black_box(run())));
+                    barrier.wait();
+                };
+                thread::scope(|scope| {
+                    (0..threads).for_each(|_| drop(scope.spawn(each)));
+                    barrier.wait();
+                    let start = Instant::now();
+                    barrier.wait();
+                    start.elapsed()
+                })
+            })
+        });
     }
 
     /// Prints the share of the rate that a copy of as many bytes reached in this run.
