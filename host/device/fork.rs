@@ -18,8 +18,10 @@ pub(super) const APART: usize = if cfg!(shuttle) { 2 } else { 32 };
 #[repr(align(128))]
 struct Lock(Mutex<()>);
 
-/// The first lock guards everything that has none of its own.
-static LOCKS: [Lock; 1 + APART] = [const { Lock(Mutex::new(())) }; 1 + APART];
+/// The number of locks before those of values apart.
+const COMMON: usize = 2;
+
+static LOCKS: [Lock; COMMON + APART] = [const { Lock(Mutex::new(())) }; COMMON + APART];
 
 type Held = MutexGuard<'static, ()>;
 
@@ -27,7 +29,7 @@ static GENERATION: AtomicU32 = AtomicU32::new(0);
 
 thread_local! {
     /// The locks, while this thread forks.
-    static HELD: Cell<Option<[Held; 1 + APART]>> = const { Cell::new(None) };
+    static HELD: Cell<Option<[Held; COMMON + APART]>> = const { Cell::new(None) };
 }
 
 /// The number of forks between the process that first called this and the current one.
@@ -46,17 +48,23 @@ pub(crate) struct Guarded<T> {
 unsafe impl<T: Send> Sync for Guarded<T> {}
 
 impl<T> Guarded<T> {
-    /// A value under the first lock.
+    /// A value under the lock of all that have none of their own.
     pub(crate) const fn new(value: T) -> Guarded<T> {
+        Guarded { lock: &LOCKS[1], value: UnsafeCell::new(value) }
+    }
+
+    /// A value under the first lock, which may be held while other values are used.
+    pub(super) const fn first(value: T) -> Guarded<T> {
         Guarded { lock: &LOCKS[0], value: UnsafeCell::new(value) }
     }
 
     /// A value under lock `number` of those apart, below [`APART`].
     pub(super) const fn apart(number: usize, value: T) -> Guarded<T> {
-        Guarded { lock: &LOCKS[1 + number], value: UnsafeCell::new(value) }
+        Guarded { lock: &LOCKS[COMMON + number], value: UnsafeCell::new(value) }
     }
 
-    /// Runs `work` on the value under its lock; `work` must not use another such value.
+    /// Runs `work` on the value under its lock; `work` must not use another such value, unless this one is
+    /// under the first lock and the other is not.
     pub(crate) fn with<R>(&self, work: impl FnOnce(&mut T) -> R) -> R {
         watch();
         let _held = self.lock.hold();
@@ -105,8 +113,8 @@ extern "C" fn register() {
 #[cfg(not(unix))]
 extern "C" fn register() {}
 
-/// Takes all locks, in order; other threads hold one at a time. A thread that forks while its thread-locals
-/// are being destroyed takes none: that case is not protected.
+/// Takes all locks, in order: other threads hold one at a time, or the first and another. A thread that forks
+/// while its thread-locals are being destroyed takes none: that case is not protected.
 pub(super) extern "C" fn before() {
     let all = || std::array::from_fn(|number| LOCKS[number].hold());
     let _ = HELD.try_with(|place| place.set(Some(place.take().unwrap_or_else(all))));

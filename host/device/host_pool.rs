@@ -21,6 +21,12 @@ use thread_cache::{Cached, Shared, ThreadCache, of_this_thread, share};
 /// From this many bytes on, [`HostPool::reserve`] probes the system for memory that other libraries allocate.
 /// A process that cannot get less than this cannot go on anyway.
 const PROBED: usize = 256 << 10;
+/// How often a request empties the caches before it fails. Meanwhile other threads may move bytes from one
+/// cache to another, so a single try could miss them.
+const RETRIES: usize = 8;
+/// Held while caches are emptied: what one thread has taken out of them and not put back yet, another one
+/// would miss.
+static EMPTYING: Guarded<()> = Guarded::first(());
 /// The most bytes of unused blocks that are kept by default.
 const DEFAULT_KEPT: usize = 4 << 30;
 
@@ -101,20 +107,20 @@ impl HostPool {
         let out_of_memory = || Error::out_of_host_memory(bytes);
         let cache = self.cache();
         if !cache.spend(bytes) {
-            let ahead = self.ask(|shared| shared.charge_ahead(bytes)).ok_or_else(out_of_memory)?;
-            cache.earn(ahead);
+            self.ask(|shared| shared.charge(bytes)).ok_or_else(out_of_memory)?;
         }
         let reserved = Reserved { bytes, home: cache.clone() };
         let available = bytes < PROBED || available(bytes) || self.give_back_kept() && available(bytes);
         if available { Ok(reserved) } else { Err(out_of_memory()) }
     }
 
-    /// Asks for what threads share, a second time if the caches had some of it.
+    /// Makes a request of the shared part, and again each time after emptying the caches.
     fn ask<T>(&self, request: impl Fn(&mut Shared) -> Option<T>) -> Option<T> {
-        self.0.shared.with(&request).or_else(|| {
-            self.empty_caches();
+        let again = |_| {
+            self.0.caches.iter().for_each(|cache| cache.empty());
             self.0.shared.with(&request)
-        })
+        };
+        self.0.shared.with(&request).or_else(|| EMPTYING.with(|()| (0..RETRIES).find_map(again)))
     }
 
     /// Gives all kept blocks back to the system. Returns whether it had any.
@@ -123,8 +129,9 @@ impl HostPool {
         self.0.shared.with(Shared::give_back)
     }
 
+    /// Moves the contents of all caches to the shared part.
     fn empty_caches(&self) {
-        self.0.caches.iter().for_each(|cache| cache.empty());
+        EMPTYING.with(|()| self.0.caches.iter().for_each(|cache| cache.empty()));
     }
 
     /// Allocates memory whose first `bytes` are zero.

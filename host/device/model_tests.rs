@@ -129,6 +129,27 @@ fn a_block_in_a_threads_cache_is_one_owners_and_is_called_back() {
 }
 
 #[test]
+fn a_limit_refuses_nothing_that_fits() {
+    explore(|| {
+        let pool = HostPool::new();
+        pool.set_limit(512);
+        let work = || {
+            let pool = pool.clone();
+            thread::spawn(move || {
+                for _ in 0..2 {
+                    drop(pool.reserve(256).expect("the other thread has as much"));
+                    drop(pool.alloc(100).expect("a block has as much"));
+                }
+            })
+        };
+        for thread in [work(), work()] {
+            thread.join().unwrap();
+        }
+        assert_eq!(pool.usage().in_use, 0);
+    });
+}
+
+#[test]
 fn a_thread_that_forks_finds_nobody_inside() {
     explore(|| {
         // Two values, each under its own lock.

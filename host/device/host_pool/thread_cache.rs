@@ -16,7 +16,7 @@ use crate::device::sync::thread_local;
 
 /// The largest block that caches keep.
 const SMALL: usize = 256 << 10;
-/// The bytes that a cache takes in advance, for reservations of as many at most.
+/// The bytes that stay charged when reservations end, for the next ones; up to twice as many for a while.
 const AHEAD: usize = 256 << 10;
 /// The most bytes of blocks that a cache keeps.
 const CACHED: usize = 4 << 20;
@@ -80,12 +80,6 @@ impl Shared {
         self.in_use = self.in_use - from + to;
     }
 
-    /// As [`charge`](Shared::charge), with more in advance if there is no limit. Returns how many more.
-    pub fn charge_ahead(&mut self, bytes: usize) -> Option<usize> {
-        let ahead = if bytes <= AHEAD && self.limit == usize::MAX { AHEAD } else { 0 };
-        self.charge(bytes.checked_add(ahead)?).map(|()| ahead)
-    }
-
     /// Charges a block, and returns it if there is an unused one; `None` if it is over the limit.
     pub fn take(&mut self, class: usize) -> Option<Option<NonNull<u8>>> {
         self.charge(class)?;
@@ -145,7 +139,7 @@ struct Own {
     hits: u64,
 }
 
-/// The contents of caches: bytes of blocks, bytes charged in advance, and requests served.
+/// The contents of caches: bytes of blocks, bytes charged and not in use, and requests served.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Cached {
     pub blocks: usize,
@@ -190,7 +184,7 @@ impl ThreadCache {
         }
     }
 
-    /// Uses bytes that were charged in advance, if they are enough.
+    /// Uses bytes that are charged and not in use, if they are enough.
     pub fn spend(&self, bytes: usize) -> bool {
         self.own.with(|own| match own.ahead.checked_sub(bytes) {
             Some(left) => {
@@ -219,7 +213,7 @@ impl ThreadCache {
         self.shared.with(|shared| shared.recharge(from, to));
     }
 
-    /// Moves the blocks and the bytes charged in advance to the shared part.
+    /// Moves the blocks, and the bytes that are charged and not in use, to the shared part.
     pub fn empty(&self) {
         let (blocks, ahead) = self
             .own
