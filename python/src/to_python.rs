@@ -24,7 +24,7 @@ pub fn values<'py>(py: Python<'py>, array: &dyn Array, field: &Field) -> Values<
     Making { py, pace: Pace::new(), hidden: None, left: None }.values(array, field)
 }
 
-/// The length beyond which nobody reads the text of a row, in bytes.
+/// The most bytes of a row's text that are shown.
 pub const SHOWN: usize = 256;
 
 /// Converts the rows of an array as far as their text is shown: nested items, and the ends of long texts, are

@@ -97,7 +97,7 @@ impl Spill for SpilledRows {
                 Ok(columns)
             }
             Err(error) => {
-                // Nobody knows where a file ends of which a write failed: what comes later goes to another.
+                // After a failed write, the end of the file is unknown, so later rows go to another file.
                 state.file = None;
                 state.failed = Some(error);
                 Err(Error::OutOfMemory { bytes, device: DeviceType::Cpu })
