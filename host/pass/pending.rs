@@ -58,10 +58,10 @@ impl<T> Pending<T> {
         operation: impl Future<Output = Result<T>> + Send + 'static,
     ) -> Pending<T> {
         let (operation, stream) = (Box::pin(operation), stream.clone());
-        let mut waiting = Box::new(Waiting { operation, at: vec![], stream, sleeper: None });
+        let mut waiting = Waiting { operation, at: vec![], stream, sleeper: None };
         match waiting.poll() {
             Poll::Ready(result) => Pending::known(result),
-            Poll::Pending => Pending(State::Waiting(waiting)),
+            Poll::Pending => Pending(State::Waiting(Box::new(waiting))),
         }
     }
 
