@@ -38,7 +38,7 @@ pub(crate) fn generation() -> u32 {
     GENERATION.load(Ordering::Relaxed)
 }
 
-/// A value under one of the locks, which may be held for less than a microsecond.
+/// A value under one of the locks. Each but the first may be held for less than a microsecond.
 pub(crate) struct Guarded<T> {
     lock: &'static Lock,
     value: UnsafeCell<T>,
