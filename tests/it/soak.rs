@@ -160,7 +160,9 @@ fn a_mixed_load_leaves_nothing_behind() {
         resident()
     );
     assert!(right >= RIGHT && failed >= FAILED, "{right} right, {failed} failed");
-    assert!(resident() < early + 200, "{early} MiB grew to {} MiB", resident());
+    // AddressSanitizer keeps freed memory, and the stacks of threads that have ended.
+    let kept = cfg!(sanitized);
+    assert!(kept || resident() < early + 200, "{early} MiB grew to {} MiB", resident());
     assert_eq!(emulated.faults(), []);
     assert_eq!(emulated.close().alive(), Alive::default());
 }
