@@ -1,6 +1,7 @@
-//! Benches several threads that each run operations on small batches of their own, as engines do: on the CPU,
-//! and arrow-rs beside it. A time is that of one run on every thread, so it stays the same from one thread to
-//! as many as there are processors, if threads do not wait for each other.
+//! Benches several threads that run operations on small batches at once, as engines do: on the CPU, and
+//! arrow-rs beside it. All threads read the same batch, so they also share the counts of its owners. A time
+//! is that of one run on every thread, so it stays the same from one thread to as many as there are
+//! processors, if threads do not wait for each other.
 
 mod support;
 

@@ -59,16 +59,14 @@ impl HostPool {
 
     /// Bounds the bytes in use; a request beyond it is [`Error::OutOfMemory`].
     pub fn set_limit(&self, bytes: usize) {
-        self.0.shared.with(|shared| shared.set_limit(bytes));
-        self.empty_caches();
+        self.after_emptying(|shared| shared.set_limit(bytes));
     }
 
     /// Bounds the bytes kept for later; kept bytes beyond it go back to the system now.
     pub fn set_keep(&self, bytes: usize) {
         let each = share(bytes);
         self.0.caches.iter().for_each(|cache| cache.set_keep(each));
-        self.empty_caches();
-        self.0.shared.with(|shared| shared.set_keep(bytes - each * APART));
+        self.after_emptying(|shared| shared.set_keep(bytes - each * APART));
     }
 
     /// The pool's current use, and its counts of requests so far. If other threads use the pool meanwhile, it
@@ -116,22 +114,21 @@ impl HostPool {
 
     /// Makes a request of the shared part, and again each time after emptying the caches.
     fn ask<T>(&self, request: impl Fn(&mut Shared) -> Option<T>) -> Option<T> {
-        let again = |_| {
-            self.0.caches.iter().for_each(|cache| cache.empty());
-            self.0.shared.with(&request)
-        };
-        self.0.shared.with(&request).or_else(|| EMPTYING.with(|()| (0..RETRIES).find_map(again)))
+        let again = || (0..RETRIES).find_map(|_| self.after_emptying(&request));
+        self.0.shared.with(&request).or_else(again)
     }
 
     /// Gives all kept blocks back to the system. Returns whether it had any.
     fn give_back_kept(&self) -> bool {
-        self.empty_caches();
-        self.0.shared.with(Shared::give_back)
+        self.after_emptying(Shared::give_back)
     }
 
-    /// Moves the contents of all caches to the shared part.
-    fn empty_caches(&self) {
-        EMPTYING.with(|()| self.0.caches.iter().for_each(|cache| cache.empty()));
+    /// Moves the contents of all caches to the shared part, then makes a request of it.
+    fn after_emptying<R>(&self, request: impl FnOnce(&mut Shared) -> R) -> R {
+        EMPTYING.with(|()| {
+            self.0.caches.iter().for_each(|cache| cache.empty());
+            self.0.shared.with(request)
+        })
     }
 
     /// Allocates memory whose first `bytes` are zero.

@@ -74,18 +74,21 @@ pub(super) struct Rows {
 impl Rows {
     /// All rows of a chunk; at least 1.
     pub fn all(all: usize) -> Rows {
-        let (mut words, last) = ([0; WORDS], (all - 1) / 64);
-        words[..last].fill(!0);
-        words[last] = inside(all, last);
-        Rows { all, words, asked: all }
+        Rows { all, words: masked(all, |_| !0), asked: all }
     }
 
     /// Builds the mask from the words that `f` returns. `all` must be at least 1.
     pub fn of(all: usize, f: impl Fn(usize) -> u64) -> Rows {
-        let mut words = [0; WORDS];
-        let last = (all - 1) / 64;
-        words[..=last].iter_mut().enumerate().for_each(|(k, word)| *word = f(k));
-        words[last] &= inside(all, last);
+        let words = masked(all, f);
         Rows { all, words, asked: count_ones(&words) }
     }
+}
+
+/// The words that `f` returns, without bits past the last of `all` rows.
+fn masked(all: usize, f: impl Fn(usize) -> u64) -> [u64; WORDS] {
+    let mut words = [0; WORDS];
+    let last = (all - 1) / 64;
+    words[..=last].iter_mut().enumerate().for_each(|(k, word)| *word = f(k));
+    words[last] &= inside(all, last);
+    words
 }

@@ -1,4 +1,4 @@
-//! Blocks of host memory in size classes, and those that a pool has in common for all threads.
+//! Blocks of host memory in size classes, and lists of those that are not in use.
 //!
 //! Classes are four to a power of two, aligned to 256 bytes. All of a block's bytes are initialised (fresh
 //! ones by the system's zero pages, used ones by what they held), so handing out plain slices is sound.
@@ -146,6 +146,10 @@ impl<const N: usize> Free<N> {
 
     /// Gives blocks back to the system, the largest first, until the others have at most `keep` bytes.
     pub fn trim(&mut self, keep: usize) {
+        // Each block that returns comes here, and there are hundreds of classes.
+        if self.bytes <= keep {
+            return;
+        }
         for (number, blocks) in self.blocks.iter_mut().enumerate().rev() {
             while self.bytes > keep
                 && let Some(start) = blocks.pop()
